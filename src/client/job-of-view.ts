@@ -2,7 +2,14 @@ import { commandOf } from "../contract/kinds.ts";
 import { runFacts } from "../contract/run-facts.ts";
 import type { JobSummary, JobView } from "../contract/view-shapes.ts";
 import type { JobRecord } from "../core/job.ts";
-import { grpcExitCode, grpcFailure, grpcReason, grpcRetry, grpcState } from "../core/state-names.ts";
+import {
+  grpcExitCode,
+  grpcFailure,
+  grpcReason,
+  grpcRetry,
+  grpcScheduledAt,
+  grpcState,
+} from "../core/state-names.ts";
 import { type RpcJob, runOf } from "./rpc-job.ts";
 
 /** A job of the HTTP API as gRPC shows it, so that its reader need not know which of the two was asked. */
@@ -18,6 +25,8 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     attempts: view.attempts,
     maxAttempts: view.max_attempts,
     runAt: view.run_at,
+    attempt: view.attempt,
+    createdAt: view.created_at,
   };
   const { lastError, retryAt } = grpcRetry(record);
   const { failCode, failDetail } = grpcFailure(record);
@@ -43,6 +52,7 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     max_attempts: view.max_attempts,
     last_error: lastError || null,
     retry_at: Number(retryAt) || null,
+    scheduled_at: Number(grpcScheduledAt(record)) || null,
     progress: view.progress,
     stdout_bytes: view.output.stdout,
     stderr_bytes: view.output.stderr,

@@ -75,6 +75,7 @@ const jobStatus = {
   port: { number: 30, kind: "uint32" },
   container: { number: 31, kind: "string" },
   agent: { number: 32, kind: "string" },
+  scheduledAt: { number: 33, kind: "int64" },
 } as const satisfies WireMessage;
 
 const jobId = { jobId: { number: 1, kind: "string" } } as const satisfies WireMessage;

@@ -93,6 +93,12 @@ export function grpcRetry(
   return { attempts, maxAttempts, lastError: last?.reason ?? "", retryAt };
 }
 
+/** When a job that was never tried may start, in milliseconds since the epoch; 0 if it was not submitted for later. */
+export function grpcScheduledAt(job: Pick<JobRecord, "status" | "attempt" | "createdAt" | "runAt">): bigint {
+  const isForLater = job.status === "pending" && job.attempt === 0 && job.runAt > job.createdAt;
+  return isForLater ? BigInt(job.runAt) : 0n;
+}
+
 /** The exit code once there is one: 128 + n after signal n, also one of ours, 126 and 127 when it could not be executed or found. */
 export function grpcExitCode(job: Ended): number | undefined {
   if (job.status === "completed") return job.exitCode ?? 0;

@@ -3,10 +3,18 @@ import { jobOfView } from "../../client/job-of-view.ts";
 import { jobView } from "../../client/testing/tiny-hub.ts";
 import { formatTable } from "../table.ts";
 import { detailOf, jobColumns, triesOf } from "./job-columns.ts";
+import { shownState } from "./shown-state.ts";
+import { fieldsOf } from "./status.ts";
 
 const failure = { code: "EXECUTION_ERROR" as const, detail: null, worker_id: "w1", attempt: 2, ts: 0 };
 const waiting = jobOfView(
-  jobView({ attempts: 2, max_attempts: 3, run_at: 90_000, fail_history: [{ ...failure, reason: "boom" }] }),
+  jobView({
+    attempt: 2,
+    attempts: 2,
+    max_attempts: 3,
+    run_at: 90_000,
+    fail_history: [{ ...failure, reason: "boom" }],
+  }),
 );
 
 test("C4: a job that waits for its next attempt says when it is due, why, and which try it was", () => {
@@ -19,6 +27,23 @@ test("C4: a job that has not been tried, or is tried only once, counts no tries 
   expect(triesOf(jobOfView(jobView({ attempts: 0, max_attempts: 3 })))).toBeNull();
   expect(triesOf(jobOfView(jobView({ attempts: 1, max_attempts: 1 })))).toBe("1");
   expect(detailOf(jobOfView(jobView()), 0)).toBeNull();
+});
+
+test("O-28: a job whose time has not come is scheduled, with its time; one that was tried is not", () => {
+  const later = jobOfView(jobView({ created_at: 1_000, run_at: 90_000 }));
+  expect(later).toMatchObject({ state: "QUEUED", scheduled_at: 90_000 });
+  expect(shownState(later, 60_000)).toBe("SCHEDULED");
+  expect(detailOf(later, 60_000)).toBe("starts at 1970-01-01T00:01:30.000Z");
+  expect(fieldsOf(later, 60_000)).toEqual(
+    expect.arrayContaining([
+      ["state", "SCHEDULED"],
+      ["starts", "1970-01-01T00:01:30.000Z"],
+    ]),
+  );
+  expect([shownState(later, 90_000), detailOf(later, 90_000)]).toEqual(["QUEUED", null]);
+  const released = jobOfView(jobView({ created_at: 1_000, run_at: 90_000, attempt: 1 }));
+  expect([shownState(released, 60_000), released.scheduled_at]).toEqual(["QUEUED", null]);
+  expect(shownState(waiting, 60_000)).toBe("QUEUED");
 });
 
 test("a small terminal shows which job, its state and its command, one line each", () => {

@@ -1,9 +1,11 @@
 import type { RpcJob } from "../../client/index.ts";
+import { timeText } from "../../core/time-text.ts";
 import type { CliContext } from "../context.ts";
 import { formatAge } from "../duration.ts";
 import { shortId } from "../short-id.ts";
 import type { Column } from "../table.ts";
 import { paintFor } from "../terminal.ts";
+import { shownState } from "./shown-state.ts";
 import { commandLine } from "./status.ts";
 
 const colours = {
@@ -20,7 +22,11 @@ export function jobColumns(context: CliContext, nowMs: number): Column<RpcJob>[]
   const paint = paintFor(context.stdout, context.env);
   return [
     { title: "ID", cell: (job) => shortId(job.job_id) },
-    { title: "STATE", cell: (job) => job.state, paint: (text, job) => paint[colourOf(job)](text) },
+    {
+      title: "STATE",
+      cell: (job) => shownState(job, nowMs),
+      paint: (text, job) => paint[colourOf(job)](text),
+    },
     { title: "AGE", cell: (job) => formatAge(job.created_at, nowMs) },
     { title: "TRY", cell: triesOf, isOptional: true },
     { title: "USER", cell: (job) => job.user, minWidth: 6, isOptional: true },
@@ -49,6 +55,7 @@ function retryText({ retry_at: dueAt, last_error: error }: RpcJob, nowMs: number
 
 /** How far it is, when it is tried again, or how it ended. */
 export function detailOf(job: RpcJob, nowMs: number): string | null {
+  if (shownState(job, nowMs) === "SCHEDULED") return `starts at ${timeText(job.scheduled_at!)}`;
   const retry = job.state === "QUEUED" ? retryText(job, nowMs) : null;
   if (retry !== null) return retry;
   if (job.state === "RUNNING" && job.progress !== null) return progressBar(job.progress);

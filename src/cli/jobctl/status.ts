@@ -7,24 +7,26 @@ import { print } from "../print.ts";
 import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { formatFields } from "../table.ts";
 import { withJobs } from "../with-jobs.ts";
+import { shownState } from "./shown-state.ts";
 
 export function define(command: Command, context: CliContext): void {
   command.argument("<id>", jobIdHelp).action((id: string) =>
     withJobs(context, command, async (jobs) => {
       const signal = context.stops.requested;
       const job = await jobs.status(await resolveJobId(jobs, id), { signal });
-      print(context, command, job, (shown) => formatFields(fieldsOf(shown)));
+      print(context, command, job, (shown) => formatFields(fieldsOf(shown, Date.now())));
     }),
   );
 }
 
 type Field = readonly [string, string | number | null];
 
-export function fieldsOf(job: RpcJob): Field[] {
+export function fieldsOf(job: RpcJob, nowMs: number): Field[] {
   const { limits, usage } = job;
   return [
     ["id", job.job_id],
-    ["state", job.state],
+    ["state", shownState(job, nowMs)],
+    ["starts", moment(job.scheduled_at)],
     ["exit code", job.exit_code],
     ["reason", job.reason],
     ["type", job.type],

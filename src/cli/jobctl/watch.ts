@@ -12,6 +12,7 @@ import { neutraliseLine, safeJson } from "../terminal.ts";
 import { withJobs } from "../with-jobs.ts";
 import { detailOf, jobColumns } from "./job-columns.ts";
 import { Screen } from "./screen.ts";
+import { shownState } from "./shown-state.ts";
 
 // Often enough to look live, rarely enough to cost the hub nothing.
 const lookMs = 500;
@@ -57,9 +58,11 @@ async function showTable(jobs: Jobs, { context, limit }: WatchInput): Promise<vo
 
 function frame(context: CliContext, jobs: RpcJob[], trouble: string | undefined): string[] {
   const nowMs = Date.now();
-  const running = jobs.filter(({ state }) => state === "RUNNING").length;
-  const queued = jobs.filter(({ state }) => state === "QUEUED").length;
-  const head = trouble ?? `${running} running, ${queued} queued, ${jobs.length} shown; q quits`;
+  const count = (shown: string): number => jobs.filter((job) => shownState(job, nowMs) === shown).length;
+  const scheduled = count("SCHEDULED") === 0 ? "" : `${count("SCHEDULED")} scheduled, `;
+  const head =
+    trouble ??
+    `${count("RUNNING")} running, ${count("QUEUED")} queued, ${scheduled}${jobs.length} shown; q quits`;
   return [
     head,
     "",
@@ -91,7 +94,8 @@ async function showChanges(jobs: Jobs, { context, command, limit }: WatchInput):
 }
 
 function line(job: RpcJob): string {
-  const told = [shortId(job.job_id), job.state.padEnd(7), job.worker, detailOf(job, Date.now())];
+  const nowMs = Date.now();
+  const told = [shortId(job.job_id), shownState(job, nowMs).padEnd(7), job.worker, detailOf(job, nowMs)];
   return neutraliseLine(told.filter((word) => word !== null && word !== "").join("  "));
 }
 

@@ -4,7 +4,14 @@ import { commandOf, type RunSpec } from "../../contract/kinds.ts";
 import { runFacts } from "../../contract/run-facts.ts";
 import type { JobSummary, JobView } from "../../contract/view-shapes.ts";
 import type { JobRecord } from "../../core/job.ts";
-import { grpcExitCode, grpcFailure, grpcReason, grpcRetry, grpcState } from "../../core/state-names.ts";
+import {
+  grpcExitCode,
+  grpcFailure,
+  grpcReason,
+  grpcRetry,
+  grpcScheduledAt,
+  grpcState,
+} from "../../core/state-names.ts";
 import type { ListedJob } from "../../store/job-list.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
@@ -57,6 +64,7 @@ function statusMessage(job: JobRecord, view: View, command: readonly string[] | 
     ...runFacts(view.run),
     ...grpcFailure(job),
     ...grpcRetry(job),
+    scheduledAt: grpcScheduledAt(job),
   });
 }
 

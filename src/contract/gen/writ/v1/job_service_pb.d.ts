@@ -383,6 +383,13 @@ export declare type JobStatus = Message<"writ.v1.JobStatus"> & {
    * @generated from field: string agent = 32;
    */
   agent: string;
+
+  /**
+   * Of a job that was never tried and was submitted for a later time: when it may start (0 = at any time).
+   *
+   * @generated from field: int64 scheduled_at = 33;
+   */
+  scheduledAt: bigint;
 };
 
 /**
