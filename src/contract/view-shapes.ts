@@ -177,6 +177,10 @@ export const workerView = z.object({
   containers: z.array(z.string()).optional(),
   document_format: z.int().optional(),
   sandbox_problem: z.string().nullable().optional(),
+  agent_problems: z
+    .array(z.object({ agent: z.string(), why: z.string() }))
+    .optional()
+    .meta({ description: "Coding agents in its settings that it cannot run" }),
   isolation: z
     .object({ level: known(hostLevels), missing: z.array(z.object({ part: z.string(), why: z.string() })) })
     .nullable()

@@ -55,6 +55,11 @@ export const workerRegistration = z.object({
   boot_id: bootId.optional(),
   /** Why it cannot run processes at present. It then names no kinds that need one. */
   sandbox_problem: text(1, 500).optional(),
+  /** Coding agents in its settings that it cannot run: it is given no job that names one of them. */
+  agent_problems: z
+    .array(z.object({ agent: text(1, 100), why: text(1, 500) }))
+    .max(100)
+    .optional(),
   /** How it isolates processes, and which parts of a cage its host lacks. */
   isolation: hostIsolation.optional(),
   capabilities: z.array(capability).max(1000).optional(),

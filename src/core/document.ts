@@ -17,7 +17,7 @@ export type DisconnectAct = (typeof disconnectActs)[number];
 
 /** How a coding agent works: on a private copy, of which a person applies the changes, or in the repository itself. */
 export const delegateModes = ["patch", "in-place"] as const;
-type DelegateMode = (typeof delegateModes)[number];
+export type DelegateMode = (typeof delegateModes)[number];
 /** Nothing in a repository changes before a person has seen what would change. */
 export const delegateModeDefault: DelegateMode = "patch";
 

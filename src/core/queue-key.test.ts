@@ -13,6 +13,7 @@ const queue: QueueFacts = {
   cores: null,
   ram_gb: null,
   container: null,
+  agent: null,
   document_format: 1,
 };
 const worker: WorkerFacts = {
@@ -44,6 +45,7 @@ describe("a queue key", () => {
       { cores: 1 },
       { ram_gb: 1 },
       { container: "c" },
+      { agent: "a" },
       { document_format: 2 },
     ];
     const keys = [queue, ...others.map((other) => ({ ...queue, ...other }))].map(queueKey);
@@ -63,7 +65,12 @@ describe("a queue key", () => {
   it("reads back as the facts", () => {
     const facts = { ...queue, tags: ["a", "b"], cores: 2, session: "s" };
     expect(parseQueueKey(queueKey(facts))).toEqual(facts);
-    const newer = [{ container: "c" }, { document_format: 2 }, { container: "c", document_format: 3 }];
+    const newer = [
+      { container: "c" },
+      { agent: "a" },
+      { document_format: 2 },
+      { container: "c", document_format: 3 },
+    ];
     for (const parts of newer)
       expect(parseQueueKey(queueKey({ ...facts, ...parts }))).toEqual({ ...facts, ...parts });
   });
@@ -98,6 +105,18 @@ describe("a worker", () => {
       {},
       { kinds: [], sandboxProblem: "SANDBOX_UNAVAILABLE: no launcher" },
       "does not run exec jobs at present: SANDBOX_UNAVAILABLE: no launcher",
+    ],
+    [
+      "that cannot run the agent",
+      { kind: "delegate", agent: "roo" },
+      { kinds: ["delegate"], agentProblems: [{ agent: "roo", why: "runs outside the cage" }] },
+      "cannot run the agent roo, because it runs outside the cage",
+    ],
+    [
+      "that can run none of its agents, for a job that names none",
+      { kind: "delegate" },
+      { kinds: [], agentProblems: [{ agent: "roo", why: "runs outside the cage" }] },
+      "cannot run the agent roo, because it runs outside the cage",
     ],
     ["without the session", { session: "s" }, { sessions: ["r"] }, "has no session s"],
     ["without the container", { container: "c" }, { containers: ["d"] }, "has no container c"],

@@ -13,6 +13,7 @@ export const plainFacts: QueueFacts = {
   cores: null,
   ram_gb: null,
   container: null,
+  agent: null,
   document_format: 1,
 };
 

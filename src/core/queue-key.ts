@@ -16,10 +16,15 @@ export type QueueFacts = {
   cores: number | null;
   ram_gb: number | null;
   container: string | null;
+  /** The agent that a `delegate` job names; null for any other job, and for one that takes the worker's first. */
+  agent: string | null;
   document_format: number;
 };
 
 export type Capability = { provider: Provider; model: string };
+
+/** `why` continues a sentence about the agent, such as `runs outside the cage`. */
+type AgentProblem = { agent: string; why: string };
 
 /** The facts about a worker that decide which queues it may claim from. */
 export type WorkerFacts = {
@@ -46,6 +51,8 @@ export type WorkerFacts = {
   isSimple?: true | undefined;
   /** Why it cannot run processes at present. */
   sandboxProblem?: string | undefined;
+  /** Coding agents in its settings that it cannot run. It is given no job that names one of them. */
+  agentProblems?: AgentProblem[] | undefined;
   /** How it isolates processes, and what its host lacks for more. It decides nothing here; people look at it. */
   isolation?: { level: string; missing: { part: string; why: string }[] } | undefined;
 };
@@ -63,6 +70,7 @@ export const simpleWorker = { kinds: ["handler", "solver"], isSimple: true } as 
 export function queueKey(facts: QueueFacts): string {
   const newer = {
     ...(facts.container === null ? {} : { container: facts.container }),
+    ...(facts.agent === null ? {} : { agent: facts.agent }),
     ...(facts.document_format === 1 ? {} : { document_format: facts.document_format }),
   };
   return JSON.stringify([
@@ -95,6 +103,7 @@ export function parseQueueKey(key: string): QueueFacts {
     cores,
     ram_gb,
     container: newer?.container ?? null,
+    agent: newer?.agent ?? null,
     document_format: newer?.document_format ?? 1,
   };
 }
@@ -107,6 +116,7 @@ export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
   // What runs in a container needs no cage here, so it can run even while there is none.
   const isContained = queue.container !== null && worker.containers.includes(queue.container);
   if (!isContained && !worker.kinds.includes(queue.kind)) why.push(kindMisfit(queue, worker));
+  else if (agentProblemOf(queue, worker) !== undefined) why.push(agentMisfit(agentProblemOf(queue, worker)!));
   else if (!takesType(queue, worker)) why.push(`does not take ${queue.kind} jobs of type ${queue.type}`);
   if (queue.provider !== null && !hasModel(queue, worker))
     why.push(`has no ${queue.provider} ${queue.model}`);
@@ -123,9 +133,20 @@ export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
   return why;
 }
 
-function kindMisfit(queue: QueueFacts, { sandboxProblem }: WorkerFacts): string {
+function kindMisfit(queue: QueueFacts, worker: WorkerFacts): string {
+  const { sandboxProblem, agentProblems = [] } = worker;
+  if (queue.kind === "delegate" && agentProblems.length > 0)
+    return agentMisfit(agentProblemOf(queue, worker) ?? agentProblems[0]!);
   const why = sandboxProblem === undefined ? "" : ` at present: ${sandboxProblem}`;
   return `does not run ${queue.kind} jobs${why}`;
+}
+
+function agentProblemOf(queue: QueueFacts, { agentProblems }: WorkerFacts): AgentProblem | undefined {
+  return agentProblems?.find(({ agent }) => agent === queue.agent);
+}
+
+function agentMisfit({ agent, why }: AgentProblem): string {
+  return `cannot run the agent ${agent}, because it ${why}`;
 }
 
 export function fits(queue: QueueFacts, worker: WorkerFacts): boolean {

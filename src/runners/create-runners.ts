@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { RunKind } from "../contract/kinds.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import { withContainers } from "./container/with-containers.ts";
+import { agentProblem } from "./delegate/agent-problems.ts";
 import { delegateRunner } from "./delegate/delegate-runner.ts";
 import { execRunner } from "./exec.ts";
 import { execPerJobRunner } from "./exec-per-job.ts";
@@ -59,10 +60,13 @@ export function createRunners(deps: RunnersDeps): Runners {
   ]);
 }
 
-/** A worker without agents runs no such jobs. */
+/** A worker without an agent that can run is given no such jobs. */
 function delegateRunners(deps: RunnersDeps): Runner[] {
   const { delegate } = deps.settings;
-  return delegate === undefined || delegate.agents.length === 0 ? [] : [delegateRunner(deps, delegate)];
+  if (delegate === undefined) return [];
+  const { level } = deps.sandbox;
+  const canRun = delegate.agents.some((agent) => agentProblem(agent, level) === null);
+  return canRun ? [delegateRunner(deps, delegate)] : [];
 }
 
 export function runnersOf(deps: RunnerDeps, list: readonly Runner[]): Runners {

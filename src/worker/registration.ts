@@ -1,4 +1,5 @@
 import { documentFormat } from "../core/document-format.ts";
+import { agentProblems } from "../runners/delegate/agent-problems.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { Registration } from "./hub-calls.ts";
 import type { WorkerSettings } from "./settings.ts";
@@ -44,7 +45,7 @@ export function registrationOf(
     types: settings.types,
     ...canRun,
     ...(startsNone ? {} : { isolation: { level, missing } }),
-    sessions: settings.sessions,
+    ...agentsOf(settings, level),
     containers: Object.keys(settings.containers?.byName ?? {}),
     document_format: documentFormat,
     boot_id: facts.bootId,
@@ -55,13 +56,27 @@ export function registrationOf(
   };
 }
 
+/** The sessions of agents that can run here, and which agents cannot. */
+function agentsOf(
+  { delegate, sessions }: Pick<WorkerSettings, "delegate" | "sessions">,
+  level: Sandbox["level"],
+): Pick<Registration, "sessions" | "agent_problems"> {
+  const agents = delegate?.agents ?? [];
+  const problems = agentProblems(agents, level);
+  if (problems.length === 0) return { sessions };
+  const isAble = (name: string): boolean => problems.every(({ agent }) => agent !== name);
+  const isServed = (session: string): boolean =>
+    agents.some((agent) => agent.session === session && isAble(agent.name));
+  return { sessions: sessions.filter(isServed), agent_problems: problems };
+}
+
 function shortened(reason: string): string {
   return reason.slice(0, problemCharsMax).toWellFormed();
 }
 
 /**
- * The kinds that need no process here: functions of this program, and coding agents if none of them is a process. Which
- * agent a job wants is not part of its route, so a worker that also has others would be given jobs only to give them back.
+ * The kinds that need no process here: functions of this program, and coding agents if none of them is a process. A worker
+ * that also has others would be given their jobs only to give them back.
  */
 export function kindsWithoutCage(
   { delegate }: Pick<WorkerSettings, "delegate">,

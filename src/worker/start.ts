@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { sandboxUnavailable } from "../core/failure.ts";
 import { createRunners, type Runners, type RunnersDeps } from "../runners/create-runners.ts";
+import { agentProblems } from "../runners/delegate/agent-problems.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
@@ -222,7 +223,7 @@ function withinSandbox(
   { settings, logger, handlers }: StartWorkerOptions,
   resources: WorkerResources,
 ): Start {
-  const warnings = warningsOf(resources);
+  const warnings = [...warningsOf(resources), ...agentWarnings(settings, resources)];
   const { processesMax = settings.slots } = resources.sandbox;
   if (settings.slots <= processesMax || (handlers?.size ?? 0) > 0) return { settings, warnings };
   const warning = `WORKER_SLOTS (execution.slots) is ${settings.slots}, but a worker runs at most ${processesMax} processes at once, so this one takes ${processesMax} jobs; start another worker for more`;
@@ -235,6 +236,12 @@ function warningsOf({ sandbox, hostWarnings }: WorkerResources): string[] {
   return obstacle === null
     ? hostWarnings
     : [`process jobs are not claimed: ${sandboxUnavailable}: ${obstacle}`];
+}
+
+function agentWarnings({ delegate }: WorkerSettings, { sandbox }: WorkerResources): string[] {
+  return agentProblems(delegate?.agents ?? [], sandbox.level).map(
+    ({ agent, why }) => `the agent ${agent} is not offered, because it ${why}`,
+  );
 }
 
 function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings, version: string, logger: Logger) {

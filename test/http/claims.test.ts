@@ -92,11 +92,11 @@ describe("a claim", () => {
     expect(await documentOf({ ...delegate, on_disconnect: "keep" })).not.toHaveProperty("on_disconnect");
   });
 
-  test("a delegate job says how its agent works only if that is not the default, and always has a place for files", async () => {
+  test("a delegate job says how its agent works only if its submitter did, and always has a place for files", async () => {
     const provider = { provider: "OLLAMA", model: "m" } as const;
     const worker = { document_format: 5, kinds: ["delegate"], capabilities: [provider] };
     const workerId = await registerWorker(hub, worker);
-    const documentOf = async (mode: string) => {
+    const documentOf = async (mode?: string) => {
       const run = { kind: "delegate", agent: "a", prompt: "p", mode };
       const { id, type } = await submitJob(hub, {
         run,
@@ -108,7 +108,8 @@ describe("a claim", () => {
       expect(document.output_location).toEqual({ folder_id: "jobs", prefix: id });
       return document;
     };
-    expect((await documentOf("patch")).run).not.toHaveProperty("mode");
+    expect((await documentOf()).run).not.toHaveProperty("mode");
+    expect((await documentOf("patch")).run).toMatchObject({ mode: "patch" });
     expect((await documentOf("in-place")).run).toMatchObject({ mode: "in-place" });
   });
 

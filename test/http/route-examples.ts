@@ -465,6 +465,7 @@ function fullRegistration(): Record<string, unknown> {
     document_format: 2,
     boot_id: "process 1",
     sandbox_problem: "no launcher",
+    agent_problems: [{ agent: "roo-code", why: "runs outside the cage" }],
     isolation: { level: "best-effort", missing: [{ part: "memory", why: "no controller" }] },
     capabilities: [{ provider: "OPENROUTER", model: "m" }],
     key_ids: ["0123456789abcdef"],

@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { WhyView } from "../../src/contract/why-view.ts";
+import { obstacle } from "../sandbox/cage-stage.ts";
 import { eventually } from "../support/eventually.ts";
-import { contentOf, delegateStage } from "./delegate-stage.ts";
+import { contentOf, delegateSettings, delegateStage, model } from "./delegate-stage.ts";
 
 /** Agents that are programs of their own, such as an editor: they find their task in the repository. */
 const stage = delegateStage();
@@ -44,7 +46,18 @@ test("an agent outside the cage that changes something else is a violation, and 
   expect(contentOf(repo)).toEqual(before);
 });
 
-test("an agent outside the cage overwrites nobody's file, and needs mode in-place", async () => {
+test("O-15 a job that names no mode works as its agent can: in the repository", async () => {
+  const repo = stage.makeRepo();
+  await stage.startAgents({ roo: { taskFile: "TASK.md", completionMarker: ".done" } });
+  // The example of a job: no kind, no agent, no mode.
+  const id = await stage.submitPrompt(repo, "Mend it.");
+  await eventually("the task file is there", () => existsSync(join(repo, "TASK.md")));
+  writeFileSync(join(repo, "src/main.txt"), "mended\n");
+  writeFileSync(join(repo, ".done"), "");
+  expect(await stage.ended(id)).toMatchObject({ status: "completed", result: { mode: "in-place" } });
+});
+
+test("an agent outside the cage overwrites nobody's file, and cannot work on a copy", async () => {
   const repo = stage.makeRepo();
   writeFileSync(join(repo, "TASK.md"), "my own list\n");
   await stage.startAgents({ roo: {} });
@@ -52,8 +65,8 @@ test("an agent outside the cage overwrites nobody's file, and needs mode in-plac
   expect(taken).toMatchObject({ status: "failed", fail_code: "INVALID_JOB" });
   expect(taken.fail_history!.at(-1)!.reason).toContain("Writ did not write it");
   expect(readFileSync(join(repo, "TASK.md"), "utf8")).toBe("my own list\n");
-  const patch = await stage.delegated(repo);
-  expect(patch.fail_history!.at(-1)!.reason).toContain("submit the job with mode in-place");
+  const patch = await stage.delegated(repo, { run: { mode: "patch" } });
+  expect(patch.fail_history!.at(-1)!.reason).toContain("the job asks for mode patch; submit it with");
 });
 
 test("the task of an agent outside the cage does not stay when nobody takes it", async () => {
@@ -89,3 +102,27 @@ test("two jobs for the same repository are given to the program one after the ot
     expect(await stage.ended(id)).toMatchObject({ status: "completed", result: { changed } });
   }
 });
+
+test.skipIf(obstacle !== null)(
+  "O-15 under strict such an agent is not offered: its jobs wait, and why names it",
+  async () => {
+    const repo = stage.makeRepo();
+    const delegate = delegateSettings({ roo: { session: "tmux:roo" } });
+    const settings = { delegate, sessions: ["tmux:roo"], capabilities: [model] };
+    const { workerId } = await stage.startWorker({ level: "strict", settings });
+    const named = await stage.delegate(repo, { run: { agent: "roo" } });
+    const unnamed = await stage.submitPrompt(repo, "Mend it.");
+    for (const id of [named, unnamed]) {
+      const why = (
+        await stage.hub.must("GET", `/jobs/${id}/why`, { token: stage.hub.admin })
+      ).json<WhyView>();
+      const [judged] = why.workers.filter(({ worker_id }) => worker_id === workerId);
+      expect(judged?.why).toEqual([
+        "cannot run the agent roo, because it runs outside the cage, which isolation strict does not allow",
+      ]);
+      expect(why.summary).toContain("cannot run the agent roo");
+      expect(await stage.get(id)).toMatchObject({ status: "pending", attempt: 0 });
+      await stage.hub.must("DELETE", `/jobs/${id}`, { token: stage.hub.admin });
+    }
+  },
+);

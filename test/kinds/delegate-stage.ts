@@ -32,11 +32,13 @@ export type DelegateStage = KindStage & {
   /** A repository of somebody else: README.md, src/main.txt, docs/guide.md, and a commit of them. */
   makeRepo(): string;
   /** A worker whose agents are shell scripts. The first is `default`. */
-  startAgents(agents: Agents, settings?: Partial<DelegateSettings>): Promise<void>;
+  startAgents(agents: Agents, settings?: Partial<DelegateSettings>, visiblePaths?: string[]): Promise<void>;
   /** Lets the first agent work in a repository; one that may change src, if nothing else is said. */
   delegate(repo: string, delegated?: Delegated): Promise<string>;
   /** The same, and waits for its end. */
   delegated(repo: string, delegated?: Delegated): Promise<JobView>;
+  /** A job that names nothing but its model, its paths and its prompt. */
+  submitPrompt(repo: string, prompt: string): Promise<string>;
   /** The bytes of a file that was kept of the job. */
   artifact(job: JobView, key: string): Promise<string>;
 };
@@ -50,11 +52,15 @@ export function delegateStage(): DelegateStage {
   afterAll(() => rmSync(stage.dir, { recursive: true, force: true }));
 
   stage.makeRepo = () => makeRepo(join(stage.dir, freshName("repo")));
-  stage.startAgents = async (agents, settings = {}) => {
+  stage.startAgents = async (agents, settings = {}, visiblePaths = []) => {
     const delegate = delegateSettings(agents, settings);
     const sessions = delegate.agents.flatMap(({ session }) => session ?? []);
     const { capabilities } = delegate;
+    // A host that can build whole cages would refuse agents outside of them.
+    const isOutside = delegate.agents.some(({ command }) => command === undefined);
     await stage.startWorker({
+      visiblePaths,
+      ...(isOutside ? { level: "best-effort" as const } : {}),
       settings: { delegate, sessions, capabilities: capabilities.map(() => model) },
     });
   };
@@ -63,6 +69,11 @@ export function delegateStage(): DelegateStage {
       { kind: "delegate", agent: "default", prompt: "Do it.", ...run },
       { type: "delegate", ...model, repo_root: repo, allowed_paths: allowed, max_attempts: 1, ...more },
     );
+  stage.submitPrompt = async (repo, input) => {
+    const body = { ...model, repo_root: repo, allowed_paths: ["src"], metadata: { input } };
+    return (await stage.hub.must("POST", "/jobs", { token: stage.hub.admin, body })).json<{ id: string }>()
+      .id;
+  };
   stage.delegated = async (repo, delegated) => stage.ended(await stage.delegate(repo, delegated));
   stage.artifact = async (job, key) => {
     const path = `/jobs/${job.id}/artifacts/${key.split("/").map(encodeURIComponent).join("/")}`;

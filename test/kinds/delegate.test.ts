@@ -93,7 +93,7 @@ test("the task file says what the job asked for, and the model is the job's", as
   for (const part of parts) expect(output).toContain(part);
   if (obstacle === null) expect(output).toContain("Create the file `/work/TASK.done`, or exit.");
   expect(output).toContain("OLLAMA small OLLAMA small http://127.0.0.1:1 *********** /tmp \n");
-  if (obstacle === null) expect(output).toContain(`${repo}\n.\n..\n.git\nREADME.md\ndocs\nsrc\n`);
+  if (obstacle === null) expect(output).toContain(`${repo}\n.\n..\n.git\n.writ-task\nREADME.md\ndocs\nsrc\n`);
 });
 
 test("a marker ends an agent that stays, after a grace", async () => {
@@ -257,7 +257,7 @@ test("an agent has its own home, and nothing else of the worker", async () => {
   expect(readFileSync(join(home, "notes"), "utf8")).toBe("hi\nhi\n");
 });
 
-test("a delegate in the cloud without a repository works in an empty directory", async () => {
+test("a delegate in the cloud without a repository works in a directory that holds nothing but its task", async () => {
   await stage.startWorker({
     settings: {
       location: "CLOUD",
@@ -289,7 +289,7 @@ test("a delegate in the cloud without a repository works in an empty directory",
     status: "completed",
     result: { workspace: "private", changed: [{ path: "a.txt" }, { path: "d/b" }] },
   });
-  expect(await stage.output(id)).toBe(".\n..\n");
+  expect(await stage.output(id)).toBe(".\n..\n.writ-task\n");
 });
 
 test("an agent or a model that the worker does not have is an invalid job", async () => {

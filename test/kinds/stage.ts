@@ -11,7 +11,9 @@ import { freshName } from "../support/jobs.ts";
 import { startedForAll } from "../support/use-hub.ts";
 import { startTestWorker, type TestWorker } from "../support/worker.ts";
 
-type WorkerWish = Parameters<typeof startTestWorker>[1];
+/** `visiblePaths`: what jobs see besides the programs. */
+type CageWish = { level?: "strict" | "best-effort"; visiblePaths?: string[] };
+type WorkerWish = Parameters<typeof startTestWorker>[1] & CageWish;
 
 export type KindStage = {
   hub: TestHub;
@@ -52,7 +54,7 @@ export function kindStage(moreEnv: () => Record<string, string> = () => ({})): K
   stage.startWorker = async (wish = {}) => {
     const workDir = join(dir, freshName("work"));
     mkdirSync(workDir, { mode: 0o711 });
-    const sandbox = obstacle === null ? await openCage(workDir, stage.programs) : plainSandbox;
+    const sandbox = obstacle === null ? await openCage(workDir, stage.programs, wish) : plainSandbox;
     const worker = await startTestWorker(hub, {
       ...wish,
       sandbox,
@@ -76,8 +78,12 @@ export function kindStage(moreEnv: () => Record<string, string> = () => ({})): K
   return stage;
 }
 
-function openCage(workDir: string, programs: string): Promise<Sandbox> {
-  return openSandbox(workDir, { visiblePaths: [programs] });
+function openCage(workDir: string, programs: string, wish: CageWish): Promise<Sandbox> {
+  const { level, visiblePaths = [] } = wish;
+  return openSandbox(workDir, {
+    visiblePaths: [programs, ...visiblePaths],
+    ...(level === undefined ? {} : { level }),
+  });
 }
 
 function bring(from: string, to: string): void {

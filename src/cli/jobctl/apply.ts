@@ -61,7 +61,8 @@ async function applicable(writ: Writ, job: Job): Promise<DelegateResult> {
   const { id, run, status, attempts, started_at } = job;
   const result = delegateResult(job);
   const hasRun = isEnded(status) && (attempts > 0 || started_at !== null);
-  if (hasRun && run?.kind === "delegate" && run.mode === "in-place") throw await workedInPlace(writ, job);
+  const mode = result?.mode ?? (run?.kind === "delegate" ? run.mode : undefined);
+  if (hasRun && mode === "in-place") throw await workedInPlace(writ, job);
   if (status !== "completed") throw await notCompleted(writ, job);
   if (result === undefined || result.changed.length === 0) throw nothingToApply(id);
   return result;

@@ -63,7 +63,7 @@ export function define(command: Command, context: CliContext): void {
     .addOption(
       new Option(
         "--mode <mode>",
-        `patch: on a copy, for \`jobctl apply\`; in-place: in the repository itself (default: ${delegateModeDefault})`,
+        `patch: on a copy, for \`jobctl apply\`; in-place: in the repository itself (default: ${delegateModeDefault}, or in-place for an agent outside the cage)`,
       ).choices(delegateModes),
     )
     .option("--step <text>", "a step of the task; may be repeated", collect)

@@ -80,6 +80,30 @@ test("a valid file is explained, with what will hardly work, and without its tok
   expect(text).not.toContain("shell: sh is not");
 });
 
+test("O-15 an agent that cannot run is named, with what to do, and is not what default means", async () => {
+  const file = (isolation: string) =>
+    doctor(
+      [
+        "server: { url: https://hub, worker_token: sk_worker_CANARY }",
+        "capabilities: [{ provider: OLLAMA, model: m }]",
+        `execution: { ${isolation} roo_code: { enabled: true }, agents: [{ name: watcher }, { name: shell, command: [sh] }] }`,
+      ].join("\n"),
+    );
+  const why = "runs outside the cage, which isolation strict does not allow";
+  const advice = "set execution.isolation to best-effort, or remove the agent";
+  const strict = await file("isolation: strict,");
+  for (const name of ["watcher", "roo-code"])
+    expect(strict.text).toContain(`${name}: cannot run, so it is not offered: it ${why}; ${advice}`);
+  expect(strict.text).toContain("a job that names the agent default gets shell");
+  const unnamed = await file("");
+  expect(unnamed.text).toContain(
+    `watcher: ${why}, and strict is the default where this machine can; ${advice}`,
+  );
+  const other = await file("isolation: best-effort,");
+  expect(other.text).not.toContain(why);
+  expect(other.text).toContain("a job that names the agent default gets watcher");
+});
+
 test("with --json each sentence is an object", async () => {
   const { text } = await doctor("server: { url: https://hub, worker_token: sk_worker_CANARY }\n", "--json");
   const lines = text

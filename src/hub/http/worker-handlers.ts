@@ -197,6 +197,7 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
       containers: body.containers ?? [],
       documentFormat: body.document_format ?? oldWorker.documentFormat,
       ...(body.sandbox_problem === undefined ? {} : { sandboxProblem: body.sandbox_problem }),
+      ...(body.agent_problems === undefined ? {} : { agentProblems: body.agent_problems }),
       ...(body.isolation === undefined ? {} : { isolation: body.isolation }),
     },
     slots: body.slots ?? body.cores,

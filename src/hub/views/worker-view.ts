@@ -20,6 +20,7 @@ export async function workerView(
     containers: worker.facts.containers,
     document_format: worker.facts.documentFormat,
     sandbox_problem: worker.facts.sandboxProblem ?? null,
+    agent_problems: worker.facts.agentProblems ?? [],
     isolation: (worker.facts.isolation as WorkerView["isolation"]) ?? null,
     key_ids: worker.keyIds,
     slots: worker.slots,

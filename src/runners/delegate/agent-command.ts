@@ -1,19 +1,40 @@
 import { join } from "node:path";
+import { RunFailure } from "../runner.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
 import type { Capability, DelegateSettings } from "./delegate-settings.ts";
+import { type TaskDir, taskFileName } from "./show-task.ts";
 
 type Files = { taskFile: string; completionMarker: string };
+type Task = Files & { text: string };
 
-/** The agent's command with what its job asked for in the place of each placeholder. */
-export function agentCommand(words: readonly string[], capability: Capability, files: Files): string[] {
+/** Linux takes no longer argument; one byte of it ends the argument. */
+const argumentBytesMax = 128 * 1024 - 1;
+
+/**
+ * The agent's command with what its job asked for in the place of each placeholder. Throws a RunFailure if the task is too
+ * long for an argument.
+ */
+export function agentCommand(words: readonly string[], capability: Capability, files: Task): string[] {
   const values: Readonly<Record<string, string>> = {
+    task: files.text,
     task_file: files.taskFile,
     completion_marker: files.completionMarker,
     provider: capability.provider,
     model: capability.model,
     endpoint: capability.endpoint ?? "",
   };
-  return words.map((word) => word.replace(/\{([a-z_]+)\}/g, (all, name: string) => values[name] ?? all));
+  const command = words.map((word) =>
+    word.replace(/\{([a-z_]+)\}/g, (all, name: string) => values[name] ?? all),
+  );
+  for (const word of command) refuseLong(Buffer.byteLength(word));
+  return command;
+}
+
+function refuseLong(bytes: number): void {
+  if (bytes <= argumentBytesMax) return;
+  const advice = "shorten the prompt, or let the agent's entry use {task_file} or stdin: task";
+  const reason = `{task} would be an argument of ${bytes} bytes, and one has at most ${argumentBytesMax}; ${advice}`;
+  throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
 }
 
 /** The same as variables, for agents that read them, and the home that the agent may have. */
@@ -39,9 +60,10 @@ export function workerVariables(
   return Object.fromEntries(names.map((name) => [name, workerEnv[name]!]));
 }
 
-/** The agent's files in the job's own directory, as it sees it. */
-export function agentFiles(inside: string): Files {
-  return { taskFile: join(inside, taskName), completionMarker: join(inside, markerName) };
+/** The agent's files as it sees them: in the job's own directory, but the task in its workspace if it is there too. */
+export function agentFiles(inside: string, task: TaskDir | undefined): Files {
+  const taskFile = task === undefined ? join(inside, taskName) : join(task.path, taskFileName);
+  return { taskFile, completionMarker: join(inside, markerName) };
 }
 
 export const taskName = "TASK.md";

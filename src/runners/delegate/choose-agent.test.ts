@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type ChosenAgent, chooseAgent } from "./choose-agent.ts";
-import type { AgentEntry, DelegateSettings } from "./delegate-settings.ts";
+import type { AgentEntry } from "./delegate-settings.ts";
 
 const agent = (name: string, more: Partial<AgentEntry> = {}): AgentEntry => ({
   name,
@@ -9,7 +9,7 @@ const agent = (name: string, more: Partial<AgentEntry> = {}): AgentEntry => ({
   ...more,
 });
 
-const settings: DelegateSettings = {
+const settings: Parameters<typeof chooseAgent>[0] = {
   agents: [agent("first"), agent("second", { session: "tmux:two" })],
   capabilities: [{ provider: "OLLAMA", model: "small", timeoutMs: 1000 }],
   allowedPathPrefixes: [],
@@ -17,6 +17,7 @@ const settings: DelegateSettings = {
   maxFileBytes: 1,
   maxTotalBytes: 1,
   workerEnv: {},
+  level: "best-effort",
 };
 
 const small = { provider: "OLLAMA", model: "small" } as const;
@@ -38,4 +39,15 @@ test("an agent is found by its name; default is the first, or the one of the job
   expect(nameOf(chooseAgent(settings, { ...small, requires: { session: "tmux:two" } }, "default"))).toBe(
     "second",
   );
+});
+
+test("O-15 an agent outside the cage cannot run under strict; default is the first that can", () => {
+  const outside = agent("roo", { command: undefined });
+  const strict = { ...settings, level: "strict" as const, agents: [outside, agent("first")] };
+  expect(() => chooseAgent(strict, small, "roo")).toThrow(
+    "the agent roo runs outside the cage, which isolation strict does not allow",
+  );
+  expect(nameOf(chooseAgent(strict, small, "default"))).toBe("first");
+  expect(nameOf(chooseAgent({ ...strict, level: "best-effort" }, small, "default"))).toBe("roo");
+  expect(() => chooseAgent({ ...strict, agents: [outside] }, small, "default")).toThrow("the agent roo runs");
 });

@@ -1,5 +1,5 @@
 import type { JobDocument } from "../../contract/document.ts";
-import { delegateModeDefault } from "../../core/document.ts";
+import { type DelegateMode, delegateModeDefault } from "../../core/document.ts";
 import { notStarted } from "../../core/failure.ts";
 import { SandboxUnavailable } from "../../sandbox/sandbox.ts";
 import { effectiveLimits } from "../effective-limits.ts";
@@ -12,6 +12,7 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runner.ts";
+import { isOutsideAgent } from "./agent-problems.ts";
 import { runChat } from "./chat/run-chat.ts";
 import { type CheckedPaths, checkPaths } from "./check-paths.ts";
 import { chooseAgent } from "./choose-agent.ts";
@@ -33,14 +34,14 @@ const idleTimeoutSecDefault = 120;
 /** Hands a job to a coding agent in somebody's repository, and keeps what it changed. */
 export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Runner {
   const slots = new ModelSlots(deps.clock);
-  const repositories = new Repositories();
-  const outsideTurns = new ModelSlots(deps.clock);
+  const repositories = new Repositories(deps.clock);
+  const known = { ...settings, level: deps.sandbox.level };
   return {
     kind: "delegate",
     // A model is asked by the worker itself; every other agent is a process.
-    isInProcess: (document) => isBuiltIn(settings, document),
+    isInProcess: (document) => isBuiltIn(known, document),
     async run(context) {
-      const delegation = delegationOf(settings, context);
+      const delegation = delegationOf(known, context);
       const { repo_root } = context.document;
       const paths = repo_root === undefined ? null : await checkPaths(settings, context.document);
       refuseMode(delegation, context);
@@ -50,7 +51,7 @@ export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Ru
       try {
         const { entry, capability } = delegation.chosen;
         if (entry.builtin === "chat") return await runChat(deps, context, capability);
-        return await delegate(deps, context, { delegation, paths, repositories, outsideTurns });
+        return await delegate(deps, context, { delegation, paths, repositories });
       } finally {
         free();
       }
@@ -58,7 +59,9 @@ export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Ru
   };
 }
 
-function isBuiltIn(settings: DelegateSettings, document: JobDocument): boolean {
+type KnownSettings = Parameters<typeof chooseAgent>[0];
+
+function isBuiltIn(settings: KnownSettings, document: JobDocument): boolean {
   const { run } = document;
   try {
     return run.kind === "delegate" && chooseAgent(settings, document, run.agent).entry.builtin !== undefined;
@@ -73,40 +76,60 @@ type Work = {
   delegation: Delegation;
   paths: CheckedPaths | null;
   repositories: Repositories;
-  outsideTurns: ModelSlots;
 };
 
 /** The story of one delegation: open a workspace, run the agent in it, keep what it changed. */
 async function delegate(
   deps: RunnerDeps,
   context: RunContext,
-  { delegation, paths, repositories, outsideTurns }: Work,
+  { delegation, paths, repositories }: Work,
 ): Promise<RunOutcome> {
   const { sandbox } = deps;
   const hasJail = sandbox.workDirInside(context.workDir) !== context.workDir;
   const isRoot = process.getuid?.() === 0;
-  if (paths !== null && isOutside(delegation)) {
-    const free = await outsideTurns.take(outsideTurn(paths), waitMs(context), context.signal);
-    if (free === null) return notTaken(context, "another job has its task in this repository");
-    return runOutsideAgent(deps, context, { delegation, paths, hasJail, isRoot }).finally(free);
+  const place = { delegation, hasJail, isRoot };
+  if (paths === null || modeOf(delegation, context) === "patch")
+    return inCage(deps, context, { ...place, paths });
+  // What is compared without a cage, and may be put back, is the whole repository.
+  const isCaged = hasJail && !isOutsideAgent(delegation.chosen.entry);
+  const taken = isCaged ? paths.allowed.map(({ path }) => path) : [""];
+  const waiting = { waitMs: waitMs(context), signal: context.signal };
+  const free = await repositories.take(paths.root, taken, waiting);
+  if (free === null)
+    return notTaken(context, "another job works in the same paths of this repository in place");
+  try {
+    // Another job may have made or removed some of them meanwhile.
+    const found = { ...place, paths: await checkPaths(delegation.settings, context.document) };
+    if (found.paths.root !== paths.root) throw movedRoot(paths, found.paths);
+    if (isOutsideAgent(delegation.chosen.entry)) return await runOutsideAgent(deps, context, found);
+    return await inCage(deps, context, found);
+  } finally {
+    free();
   }
-  const open = () => openWorkspace(deps, context, { delegation, paths, hasJail, isRoot });
-  if (paths === null) return carryOut(deps, context, { delegation, workspace: await open() });
+}
+
+type Place = Pick<Work, "delegation" | "paths"> & { hasJail: boolean; isRoot: boolean };
+
+/** For an agent that the worker starts itself: in a cage, if the host has one. */
+async function inCage(deps: RunnerDeps, context: RunContext, place: Place): Promise<RunOutcome> {
+  const { delegation, paths, hasJail, isRoot } = place;
   // Without root an agent reads as the worker's user.
-  const isOther = isRoot && hasJail;
+  const isOther = paths !== null && isRoot && hasJail;
   if (isOther) await refuseClosed(paths);
-  const outcome =
-    modeOf(context) === "in-place"
-      ? await repositories.use(paths.root, context.signal, async () =>
-          carryOutInPlace(deps, context, { delegation, workspace: await open() }),
-        )
-      : await carryOut(deps, context, { delegation, workspace: await open() });
+  const workspace = await openWorkspace(deps, context, place);
+  const outcome = await carryOutInPlace(deps, context, { delegation, workspace });
   if (!isOther || outcome.kind !== "failed" || outcome.code !== "EXECUTION_ERROR") return outcome;
   return { ...outcome, reason: `${outcome.reason}${await closedFilesNote(paths)}` };
 }
 
+function movedRoot(before: CheckedPaths, now: CheckedPaths): RunFailure {
+  const reason = `repo_root led to ${before.root} when the job came, and now leads to ${now.root}`;
+  return new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
+}
+
 type Opened = { delegation: Delegation; workspace: Workspace };
 
+/** While an agent changes a repository itself, what is needed to undo that is on disk. */
 async function carryOutInPlace(deps: RunnerDeps, context: RunContext, opened: Opened): Promise<RunOutcome> {
   if (!isLive(opened.workspace)) return carryOut(deps, context, opened);
   const kept = await keepUndo(deps.clock, context.attemptDir, opened.workspace);
@@ -133,12 +156,7 @@ async function carryOut(
 async function openWorkspace(
   deps: RunnerDeps,
   context: RunContext,
-  {
-    delegation,
-    paths,
-    hasJail,
-    isRoot,
-  }: Pick<Work, "delegation" | "paths"> & { hasJail: boolean; isRoot: boolean },
+  { delegation, paths, hasJail, isRoot }: Place,
 ): Promise<Workspace> {
   const { attemptDir, workDir } = context;
   if (paths === null)
@@ -146,7 +164,7 @@ async function openWorkspace(
   const isMapped = isRoot && hasJail && (await canMap(deps, context, paths));
   const { maxFileBytes } = delegation.settings;
   const place = { attemptDir, hasJail, isCaged: hasJail, isMapped, isRoot, maxFileBytes };
-  return modeOf(context) === "in-place" ? openInPlace(paths, place) : openCopy(paths, place);
+  return modeOf(delegation, context) === "in-place" ? openInPlace(paths, place) : openCopy(paths, place);
 }
 
 /** Where the kernel cannot map owners, an agent still reads what everybody may read. */
@@ -168,7 +186,7 @@ async function canMap(
   }
 }
 
-function delegationOf(settings: DelegateSettings, { document }: RunContext): Delegation {
+function delegationOf(settings: KnownSettings, { document }: RunContext): Delegation {
   const { run } = document;
   if (run.kind !== "delegate") throw new Error(`the delegate runner was given a job of kind ${run.kind}`);
   return {
@@ -181,32 +199,26 @@ function delegationOf(settings: DelegateSettings, { document }: RunContext): Del
   };
 }
 
-function modeOf({ document: { run } }: RunContext) {
-  return run.kind === "delegate" ? (run.mode ?? delegateModeDefault) : delegateModeDefault;
-}
-
-function isOutside({ chosen: { entry } }: Delegation): boolean {
-  return entry.command === undefined && entry.builtin === undefined;
+/** A job that names no mode gets what its agent can do. */
+function modeOf({ chosen }: Delegation, { document: { run } }: RunContext): DelegateMode {
+  const mode = run.kind === "delegate" ? run.mode : undefined;
+  return mode ?? (isOutsideAgent(chosen.entry) ? "in-place" : delegateModeDefault);
 }
 
 /** A program outside the cage works in the repository that it watches, and nowhere else. */
 function refuseMode(delegation: Delegation, context: RunContext): void {
   const { name } = delegation.chosen.entry;
-  if (!isOutside(delegation)) return;
-  const isPossible = modeOf(context) === "in-place" && context.document.repo_root !== undefined;
-  if (isPossible) return;
-  const reason = `the agent ${name} works in the repository itself; submit the job with mode in-place and a repo_root`;
+  if (!isOutsideAgent(delegation.chosen.entry)) return;
+  const isInPlace = modeOf(delegation, context) === "in-place";
+  if (isInPlace && context.document.repo_root !== undefined) return;
+  const found = isInPlace ? "the job has no repo_root" : "the job asks for mode patch";
+  const reason = `the agent ${name} works in the repository itself, but ${found}; submit it with a repo_root and mode in-place or none`;
   throw new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
 }
 
 /** The hub counts the wait as part of the job's time, so half of it is left for the work. */
 function waitMs({ lease }: RunContext): number {
   return (lease.timeout_sec * 1000) / 2;
-}
-
-/** A repository has one task file and one marker, and the program that watches it does one task at a time. */
-function outsideTurn({ root }: CheckedPaths) {
-  return { provider: "outside", model: root, maxConcurrent: 1 };
 }
 
 function notTaken(context: RunContext, why: string): RunOutcome {

@@ -23,6 +23,8 @@ export type AgentEntry = {
   name: string;
   /** Without one, and if it is not built in, the agent is a program outside the cage that watches the repository. */
   command?: readonly string[] | undefined;
+  /** The text of the task on its standard input; nothing by default. */
+  stdin?: "task" | undefined;
   builtin?: "chat" | undefined;
   envFromWorker: readonly string[];
   /** Absolute. Becomes the HOME of the agent, which may write there. */

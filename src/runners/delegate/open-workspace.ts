@@ -8,6 +8,7 @@ import type { CheckedPaths, Owner } from "./check-paths.ts";
 import { copyTree } from "./copy-tree.ts";
 import { type Look, readTree, type Tree } from "./read-tree.ts";
 import { showRepository } from "./show-repository.ts";
+import { isTaskDirFree, makeTaskDir, showWithTask, type TaskDir, taskDirName } from "./show-task.ts";
 import type { Workspace } from "./workspace.ts";
 
 type Place = {
@@ -33,7 +34,7 @@ const everything = Number.MAX_SAFE_INTEGER;
 export async function openCopy(paths: CheckedPaths, place: Place): Promise<Workspace> {
   const { attemptDir, isCaged, isRoot, maxFileBytes } = place;
   const allowed = paths.allowed.map(({ path }) => path);
-  const look = lookAt(paths, place);
+  const look = withoutTask(paths, lookAt(paths, place));
   const dir = join(attemptDir, "copy");
   const beforeDir = join(attemptDir, "before");
   await mkdir(dir, { mode: 0o755 });
@@ -57,10 +58,11 @@ export async function openCopy(paths: CheckedPaths, place: Place): Promise<Works
     covered: paths.hidden.filter((path) => !allowed.some((root) => path.startsWith(`${root}/`))),
     spareDir: join(attemptDir, "spare"),
   };
-  const mounts = isCaged ? await showRepository(shown) : [];
+  const { mounts, task } = isCaged ? await showWithTask(shown) : { mounts: [], task: undefined };
   return {
     kind: "copy",
     cwd: isCaged ? paths.root : dir,
+    task: isCaged || !isTaskDirFree(paths) ? task : await taskIn(dir, dir),
     mounts,
     readOnlyMounts: mounts.map(readOnly),
     dir,
@@ -125,11 +127,12 @@ export async function openPrivate(
   const dir = join(place.workDir, name);
   const beforeDir = join(place.attemptDir, "before");
   for (const made of [dir, beforeDir]) await mkdir(made, { mode: 0o700 });
-  const look: Look = { roots: [""], hidden: [] };
+  const look: Look = { roots: [""], hidden: [taskDirName] };
   const cwd = join(place.inside, name);
   return {
     kind: "private",
     cwd,
+    task: await taskIn(dir, cwd),
     mounts: [],
     readOnlyMounts: place.hasJail ? [{ source: dir, target: cwd, access: "read-only" }] : [],
     dir,
@@ -144,6 +147,16 @@ export async function openPrivate(
 /** What is compared: what may change, and without a cage everything. */
 function lookAt({ allowed, hidden }: CheckedPaths, { isCaged }: Pick<Place, "isCaged">): Look {
   return { roots: isCaged ? allowed.map(({ path }) => path) : [""], hidden };
+}
+
+/** What an agent finds there is not its work. */
+function withoutTask(paths: CheckedPaths, look: Look): Look {
+  return isTaskDirFree(paths) ? { ...look, hidden: [...look.hidden, taskDirName] } : look;
+}
+
+async function taskIn(dir: string, seenAt: string): Promise<TaskDir> {
+  await makeTaskDir(join(dir, taskDirName));
+  return { dir: join(dir, taskDirName), path: join(seenAt, taskDirName) };
 }
 
 async function makeOwn(dir: string, path: string, giveTo: Owner | undefined): Promise<void> {

@@ -3,7 +3,6 @@ import { constants } from "node:fs";
 import { type FileHandle, link, open, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../../core/errors.ts";
-import { sandboxUnavailable } from "../../core/failure.ts";
 import { openBase, openEntry, pathOf } from "../../runtime/open-beneath.ts";
 import { plainIsolation } from "../../sandbox/plain-sandbox.ts";
 import {
@@ -39,12 +38,7 @@ export async function runOutsideAgent(
   work: OutsideWork,
 ): Promise<RunOutcome> {
   const { delegation, paths, hasJail, isRoot } = work;
-  const { entry } = delegation.chosen;
-  if (deps.sandbox.level === "strict") {
-    const why = `the agent ${entry.name} runs outside the cage, which isolation strict does not allow`;
-    return { kind: "released", reason: `${sandboxUnavailable}: ${why}` };
-  }
-  const names = namesOf(entry);
+  const names = namesOf(delegation.chosen.entry);
   const hidden = [...paths.hidden, names.task, names.marker];
   const place = { attemptDir: context.attemptDir, hasJail, isCaged: false, isMapped: isRoot, isRoot };
   const { maxFileBytes } = delegation.settings;

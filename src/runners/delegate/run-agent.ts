@@ -13,6 +13,7 @@ import {
 import { homeMount } from "./agent-home.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
+import { writeTaskInto } from "./show-task.ts";
 import { taskText } from "./task-file.ts";
 import { type AgentEnd, watchAgent } from "./watch-agent.ts";
 import type { Workspace } from "./workspace.ts";
@@ -37,10 +38,13 @@ export async function runAgent(
   { delegation, workspace }: { delegation: Delegation; workspace: Workspace },
 ): Promise<AgentRun> {
   const { chosen, settings, idleTimeoutSec } = delegation;
-  const files = agentFiles(deps.sandbox.workDirInside(context.workDir));
-  await writeTask(context, { delegation, workspace, completionMarker: files.completionMarker });
+  const files = agentFiles(deps.sandbox.workDirInside(context.workDir), workspace.task);
+  const text = taskOf(context, { delegation, workspace, completionMarker: files.completionMarker });
+  const argv = agentCommand(chosen.entry.command ?? [], chosen.capability, { ...files, text });
+  const taskFile = await writeTask(context, workspace, text);
   const started = await startProcess(deps, context, {
-    argv: agentCommand(chosen.entry.command ?? [], chosen.capability, files),
+    argv,
+    stdinFile: chosen.entry.stdin === "task" ? taskFile : undefined,
     cwd: workspace.cwd,
     env: agentEnvironment(chosen, files),
     secretEnv: workerVariables(settings, chosen),
@@ -90,12 +94,12 @@ async function judge(
   return judgeProcess(context, started, { exit: done, stoppedBy: undefined });
 }
 
-async function writeTask(
+function taskOf(
   context: RunContext,
   task: { delegation: Delegation; workspace: Workspace; completionMarker: string },
-): Promise<void> {
+): string {
   const { prompt, expectedArtifacts } = task.delegation;
-  const text = taskText({
+  return taskText({
     document: context.document,
     prompt,
     repository: task.workspace.cwd,
@@ -103,5 +107,17 @@ async function writeTask(
     expectedArtifacts,
     timeoutSec: context.lease.timeout_sec,
   });
-  await writeFile(join(context.workDir, taskName), text, { mode: 0o600, flag: "wx" });
+}
+
+/** Where the agent can find it, and in a file that no agent can change, for its standard input. */
+async function writeTask(
+  { attemptDir, workDir }: RunContext,
+  { task }: Workspace,
+  text: string,
+): Promise<string> {
+  const kept = join(attemptDir, taskName);
+  for (const file of [join(workDir, taskName), kept])
+    await writeFile(file, text, { mode: 0o600, flag: "wx" });
+  if (task !== undefined) await writeTaskInto(task, text);
+  return kept;
 }

@@ -1,5 +1,6 @@
 import type { JobMount } from "../../sandbox/sandbox.ts";
 import type { Look, Tree } from "./read-tree.ts";
+import type { TaskDir } from "./show-task.ts";
 
 /** Where an agent works, and where its work is found afterwards. */
 export type Workspace = {
@@ -7,6 +8,8 @@ export type Workspace = {
   kind: "copy" | "in-place" | "private";
   /** Where the agent starts, as it sees it. */
   cwd: string;
+  /** Where the task is put for an agent that reads only its workspace; undefined in place. */
+  task?: TaskDir | undefined;
   /** What the agent sees of the repository, and what a check of its work sees, which can change nothing. */
   mounts: readonly JobMount[];
   readOnlyMounts: readonly JobMount[];

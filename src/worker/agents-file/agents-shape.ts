@@ -146,14 +146,21 @@ const agentName = checked((name) => {
   return name === defaultAgentName ? "means the first agent; choose another name" : null;
 });
 
-const agent = z.strictObject({
-  name: agentName,
-  command: command.optional(),
-  env_from_worker: z.array(variable).max(100).optional(),
-  home: text.optional(),
-  session: boundedText(1, 100).optional(),
-  validate: command.optional(),
-});
+const agent = z
+  .strictObject({
+    name: agentName,
+    command: command.optional(),
+    /** What it reads on its standard input; nothing by default. */
+    stdin: z.literal("task", "must be task, or be left out").optional(),
+    env_from_worker: z.array(variable).max(100).optional(),
+    home: text.optional(),
+    session: boundedText(1, 100).optional(),
+    validate: command.optional(),
+  })
+  .refine(({ command: words, stdin }) => words !== undefined || stdin === undefined, {
+    path: ["stdin"],
+    message: "needs a command that reads it",
+  });
 
 /** Each is a mount of its own; the launcher accepts 256. */
 const visiblePathsMax = 200;

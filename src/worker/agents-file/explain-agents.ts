@@ -1,13 +1,18 @@
 import { access, constants } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { formatBytes } from "../../core/format-bytes.ts";
+import { agentProblem, agentProblems } from "../../runners/delegate/agent-problems.ts";
 import type { AgentEntry, Capability, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
 import { systemPath } from "../../runners/process-environment.ts";
 import type { WorkerSettings } from "../settings.ts";
 import { type Meaning, ok, seconds, warning } from "./meaning.ts";
 
 /** The coding agents of a worker: with which models, how each is started, and what it may change. */
-export async function explainAgents({ capabilities, delegate }: WorkerSettings): Promise<Meaning[]> {
+export async function explainAgents({
+  capabilities,
+  delegate,
+  execution,
+}: WorkerSettings): Promise<Meaning[]> {
   if (delegate === undefined) {
     const models = capabilities.map(({ provider, model }) => `${provider} ${model}`);
     const says =
@@ -22,9 +27,25 @@ export async function explainAgents({ capabilities, delegate }: WorkerSettings):
   return [
     ...explainModels(delegate.capabilities),
     ...(await Promise.all(agents.map((agent) => explainAgent(agent, workerEnv)))).flat(),
-    ok("agents", `a job that names the agent default gets ${agents[0]?.name}`),
+    ...explainOffers(agents, execution.isolation),
     ...explainPaths(delegate),
   ];
+}
+
+/** Which agents a job can have, and which one it gets by default. */
+function explainOffers(
+  agents: readonly AgentEntry[],
+  isolation: WorkerSettings["execution"]["isolation"],
+): Meaning[] {
+  const advice = "set execution.isolation to best-effort, or remove the agent";
+  const problems = agentProblems(agents, isolation ?? "strict").map(({ agent, why }) =>
+    isolation === undefined
+      ? warning("agents", `${agent}: ${why}, and strict is the default where this machine can; ${advice}`)
+      : warning("agents", `${agent}: cannot run, so it is not offered: it ${why}; ${advice}`),
+  );
+  const first = agents.find((agent) => agentProblem(agent, isolation ?? "best-effort") === null);
+  if (first === undefined) return problems;
+  return [...problems, ok("agents", `a job that names the agent default gets ${first.name}`)];
 }
 
 function explainModels(capabilities: readonly Capability[]): Meaning[] {

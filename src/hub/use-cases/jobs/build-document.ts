@@ -3,7 +3,7 @@ import { type JobDocument, jobDocument } from "../../../contract/document.ts";
 import { summarizeDocument } from "../../../contract/document-summary.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
 import { type JobSubmission, jobSubmission, kindOf, promptJob } from "../../../contract/submit-shapes.ts";
-import { defaultOnDisconnect, delegateModeDefault, documentDefaults } from "../../../core/document.ts";
+import { defaultOnDisconnect, documentDefaults } from "../../../core/document.ts";
 import { formatOf } from "../../../core/document-format.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { NewJob } from "../../../core/job.ts";
@@ -109,7 +109,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
 function runOf(submission: JobSubmission): RunSpec {
   const { params } = submission;
   if (submission.run !== undefined) {
-    const run = withoutDefaultMode(submission.run);
+    const { run } = submission;
     const takesParams = rulesOf(run.kind).takesParams && params !== undefined;
     return takesParams ? ({ ...run, params } as RunSpec) : run;
   }
@@ -119,13 +119,6 @@ function runOf(submission: JobSubmission): RunSpec {
   if (kind === "delegate")
     return { kind, agent: promptJob.agent, prompt: String(submission.metadata?.["input"]) };
   return { kind: "solver", url: submission.solver_url!, checksum: submission.solver_checksum!, ...given };
-}
-
-/** Fields that are newer than version 0.1 are left out if they have their default, so that its workers can read the document. */
-function withoutDefaultMode(run: RunSpec): RunSpec {
-  if (run.kind !== "delegate" || run.mode !== delegateModeDefault) return run;
-  const { mode: _, ...rest } = run;
-  return rest;
 }
 
 function onDisconnectIn({ on_disconnect: chosen }: JobSubmission, run: RunSpec) {
@@ -176,6 +169,7 @@ function keyOf(document: JobDocument): string {
     cores: document.requires?.cores ?? null,
     ram_gb: document.requires?.ram_gb ?? null,
     container: "container" in run ? (run.container ?? null) : null,
+    agent: run.kind === "delegate" && run.agent !== promptJob.agent ? run.agent : null,
     document_format: formatOf(document),
   });
 }

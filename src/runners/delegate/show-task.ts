@@ -1,0 +1,57 @@
+import { lstat, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isPathIn } from "../../core/path-rules.ts";
+import { RunFailure } from "../runner.ts";
+import type { CheckedPaths } from "./check-paths.ts";
+import { showRepository } from "./show-repository.ts";
+
+/**
+ * A directory in the workspace that holds the task, for agents that read nothing outside of where they start. It is there
+ * only while the agent works, and what is in it is never part of a diff.
+ */
+export const taskDirName = ".writ-task";
+export const taskFileName = "TASK.md";
+
+/** The directory on the host, and where the agent sees it. */
+export type TaskDir = { dir: string; path: string };
+
+type Shown = Parameters<typeof showRepository>[0];
+
+/**
+ * The mounts of a repository, with the task in it. Without the task where the repository has something else of its name, or
+ * so many entries that the directory cannot be shown without making it.
+ */
+export async function showWithTask(shown: Shown) {
+  const { paths, spareDir } = shown;
+  if (!(await hasRoomForTask(paths))) return { mounts: await showRepository(shown), task: undefined };
+  const task = { dir: `${spareDir}-task`, path: join(paths.root, taskDirName) };
+  await makeTaskDir(task.dir);
+  const mount = { source: task.dir, target: task.path, access: "read-only" as const };
+  const writable = [...shown.writable, { path: taskDirName, mount }];
+  try {
+    const mounts = await showRepository({ ...shown, writable, spareDir: `${spareDir}-with-task` });
+    return { mounts, task };
+  } catch (error) {
+    if (!(error instanceof RunFailure)) throw error;
+    return { mounts: await showRepository(shown), task: undefined };
+  }
+}
+
+export async function makeTaskDir(dir: string): Promise<void> {
+  await mkdir(dir, { mode: 0o755 });
+}
+
+/** Also for an agent that is another user than the worker. */
+export async function writeTaskInto({ dir }: TaskDir, text: string): Promise<void> {
+  await writeFile(join(dir, taskFileName), text, { mode: 0o444, flag: "wx" });
+}
+
+/** A job that may change such a directory has one of its own. */
+export function isTaskDirFree({ allowed }: Pick<CheckedPaths, "allowed">): boolean {
+  return allowed.every(({ path }) => !isPathIn(path, taskDirName));
+}
+
+async function hasRoomForTask(paths: CheckedPaths): Promise<boolean> {
+  const found = await lstat(join(paths.root, taskDirName)).catch(() => null);
+  return isTaskDirFree(paths) && (found === null || found.isDirectory());
+}
