@@ -7,6 +7,7 @@ type Part = [name: string, load: () => Promise<unknown>];
 /** What builds a cage, and what a cage withstands. */
 const ofCage: Part[] = [
   ["an agent", () => import("./delegate.test.ts")],
+  ["the task of an agent", () => import("./delegate-task.test.ts")],
   ["a hostile agent", () => import("./delegate-hostile.test.ts")],
 ];
 /** What is refused before there is a cage, or has none: the user makes no difference for most of it. */
