@@ -8,6 +8,7 @@ import { type RunningWorker, readRunningList } from "../runners/persistent-http/
 import { tryLockFile } from "../runtime/file-lock.ts";
 import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
 
+export { examineAgent } from "./agent-check/examine-agent.ts";
 export { explainSettings } from "./agents-file/explain-settings.ts";
 
 /** One thing that a worker needs of its host: what was found, and what to do if that is not enough. */

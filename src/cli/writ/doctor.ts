@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import type { SigningKey, Worker, Writ } from "../../client/index.ts";
-import { hasCode } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import { isTrustedState } from "../../core/key-times.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { listHttpWorkers, probeWorkerHost } from "../../worker/doctor.ts";
@@ -16,7 +16,7 @@ import { tableWidth } from "../table.ts";
 import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
 import { wrapText } from "../text-width.ts";
 import { examineCerts } from "./certs-findings.ts";
-import { examineConfig } from "./examine-config.ts";
+import { examineConfig, tryAgentOf } from "./examine-config.ts";
 import { examineDisk } from "./examine-disk.ts";
 import { examineFiles, examineHubs } from "./examine-hubs.ts";
 import { examineKeys } from "./examine-keys.ts";
@@ -29,10 +29,16 @@ export function define(command: Command, context: CliContext): void {
       "--config <file>",
       "instead, explain what this agents.yaml of a worker means, or what is wrong in it",
     )
-    .action(async ({ config }: { config?: string }) => {
-      const findings = await (config === undefined
-        ? withWrit(context, command, (writ) => examineAll(context, command, writ))
-        : examineConfig(context, command, config));
+    .option(
+      "--agent <name>",
+      "instead, try this coding agent of the worker's agents.yaml in a cage, with a model on loopback",
+    )
+    .option(
+      "--model <name>",
+      "with --agent: the model that its command is given (default: the worker's first)",
+    )
+    .action(async (flags: DoctorFlags) => {
+      const findings = await examine(context, command, flags);
       context.stdout.write(
         wantsJson(command)
           ? findings.map((finding) => `${safeJson(finding)}\n`).join("")
@@ -40,6 +46,18 @@ export function define(command: Command, context: CliContext): void {
       );
       if (findings.some(({ state }) => state === "problem")) context.exitCode = 1;
     });
+}
+
+type DoctorFlags = { config?: string; agent?: string; model?: string };
+
+async function examine(context: CliContext, command: Command, flags: DoctorFlags): Promise<Finding[]> {
+  const { config, agent, model } = flags;
+  if (agent !== undefined) return tryAgentOf(context, command, { config, agent, model });
+  if (model !== undefined)
+    throw new WritError("INVALID_ARGUMENT", "--model: is for a coding agent that is tried; give --agent too");
+  return config === undefined
+    ? withWrit(context, command, (writ) => examineAll(context, command, writ))
+    : examineConfig(context, command, config);
 }
 
 async function examineAll(context: CliContext, command: Command, writ: Writ): Promise<Finding[]> {

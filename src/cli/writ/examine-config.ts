@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { hasCode, type WritError } from "../../core/errors.ts";
-import { explainSettings } from "../../worker/doctor.ts";
+import { examineAgent, explainSettings } from "../../worker/doctor.ts";
 import type { CliContext } from "../context.ts";
 import { readWorkerSettings, workerHome } from "./worker-config.ts";
 
@@ -19,6 +19,16 @@ export async function examineConfig(
     if (!hasCode(error, "CONFIG_INVALID")) throw error;
     return problemsIn(error as WritError).map((says) => ({ check: "config", state: "problem", says }));
   }
+}
+
+/** Whether one of its agents does what it has to do, in a cage and with a model that asks nothing else of it. */
+export async function tryAgentOf(
+  context: CliContext,
+  command: Command,
+  { config, ...tried }: { config: string | undefined; agent: string; model: string | undefined },
+): Promise<Finding[]> {
+  const home = workerHome(context, command);
+  return examineAgent(await readWorkerSettings(context, home, config), tried);
 }
 
 /** The first problem is the error itself, and the others are listed below it. */
