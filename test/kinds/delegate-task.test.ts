@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { contentOf, delegateStage, giveTree } from "./delegate-stage.ts";
 
 /** How an agent gets its task. */
@@ -22,6 +22,16 @@ test("O-15 on a copy the task is inside the workspace, and never part of the dif
   // Where it starts depends on whether there is a cage; what the command and the variable say is the same.
   expect(output).toMatch(/^(\S+\/\.writ-task\/TASK\.md) \1$/m);
   expect(contentOf(repo)).toEqual(before);
+});
+
+test("O-15 a worker whose files are closed to others shows its agent the repository and the task", async () => {
+  const repo = stage.makeRepo();
+  const umask = process.umask(0o077);
+  onTestFinished(() => void process.umask(umask));
+  await stage.startAgents({ scribe: inWorkspace });
+  const job = await stage.delegated(repo, { allowed: ["src", "new/deep"], run: { prompt: "Mend it." } });
+  expect(job).toMatchObject({ status: "completed" });
+  expect(await stage.output(job.id)).toContain("Mend it.");
 });
 
 test("O-15 a directory of the same name in the repository is covered, and stays as it is", async () => {

@@ -94,8 +94,14 @@ function tooMuch(): RunFailure {
   return new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason);
 }
 
-/** For directories of ours that lead to a place inside them. */
+/** For directories of ours that lead to a place inside them. A job may go through them, whatever the worker's umask is. */
 export async function makePlace(path: string, kind: "directory" | "file"): Promise<void> {
-  await mkdir(kind === "directory" ? path : dirname(path), { recursive: true });
+  const dir = kind === "directory" ? path : dirname(path);
+  const first = await mkdir(dir, { recursive: true });
+  if (first !== undefined) for (const made of dirsFrom(first, dir)) await chmod(made, 0o755);
   if (kind === "file") await writeFile(path, "", { flag: "a" });
+}
+
+function dirsFrom(first: string, last: string): string[] {
+  return last === first ? [first] : [...dirsFrom(first, dirname(last)), last];
 }

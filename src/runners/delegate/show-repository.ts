@@ -69,7 +69,7 @@ async function rebuild(
 ): Promise<JobMount[]> {
   const { root } = shown.paths;
   const spare = join(shown.spareDir, `rebuilt-${depth(dir)}-${dir.replaceAll("/", "_").slice(0, 100)}`);
-  await mkdir(spare, { recursive: true, mode: 0o755 });
+  await makePlace(spare, "directory");
   const mounts: JobMount[] = [{ source: spare, target: join(root, dir), access: "read-only" }];
   for (const entry of await readdir(join(root, dir), { withFileTypes: true })) {
     const path = dir === "" ? entry.name : `${dir}/${entry.name}`;

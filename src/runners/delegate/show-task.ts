@@ -1,4 +1,4 @@
-import { lstat, mkdir, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isPathIn } from "../../core/path-rules.ts";
 import { RunFailure } from "../runner.ts";
@@ -37,13 +37,16 @@ export async function showWithTask(shown: Shown) {
   }
 }
 
+/** Whatever the worker's umask is: the agent may be another user. */
 export async function makeTaskDir(dir: string): Promise<void> {
-  await mkdir(dir, { mode: 0o755 });
+  await mkdir(dir);
+  await chmod(dir, 0o755);
 }
 
-/** Also for an agent that is another user than the worker. */
 export async function writeTaskInto({ dir }: TaskDir, text: string): Promise<void> {
-  await writeFile(join(dir, taskFileName), text, { mode: 0o444, flag: "wx" });
+  const file = join(dir, taskFileName);
+  await writeFile(file, text, { flag: "wx" });
+  await chmod(file, 0o444);
 }
 
 /** A job that may change such a directory has one of its own. */

@@ -13,7 +13,7 @@ type Task = {
 /** The first words of every task file, by which Writ knows its own. */
 export const taskTitle = "# Writ job ";
 
-/** What an agent is asked to do, in Markdown. */
+/** What an agent is asked to do, in Markdown. It may become an argument of a process, so it has no NUL. */
 export function taskText(task: Task): string {
   const { document, prompt, expectedArtifacts, timeoutSec } = task;
   const { steps = [], repo_root, allowed_paths = [] } = document;
@@ -38,7 +38,9 @@ export function taskText(task: Task): string {
     `Create the file ${code(task.completionMarker)}, or exit.`,
     timeoutSec === 0 ? "There is no time limit." : `You have ${timeoutSec} seconds.`,
     "",
-  ].join("\n\n");
+  ]
+    .join("\n\n")
+    .replaceAll("\0", "\uFFFD");
 }
 
 function section(title: string, lines: readonly string[]): string[] {

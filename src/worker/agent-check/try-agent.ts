@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { JobDocument } from "../../contract/document.ts";
 import { uuidV7 } from "../../core/ids.ts";
 import { AttemptSecrets } from "../../runners/attempt-secrets.ts";
@@ -79,10 +79,14 @@ async function makeRepository(repo: string): Promise<void> {
     ".git/HEAD": "ref: refs/heads/main\n",
     ".git/config": "[core]\n\trepositoryformatversion = 0\n",
   };
-  for (const made of [".git/objects", ".git/refs"]) await mkdir(join(repo, made), { recursive: true });
+  // Whatever the umask of this process is: the agent may be another user.
+  for (const dir of ["", ".git", ".git/objects", ".git/refs", "src"]) {
+    await mkdir(join(repo, dir));
+    await chmod(join(repo, dir), 0o755);
+  }
   for (const [path, text] of Object.entries({ ...git, ...trialFiles })) {
-    await mkdir(dirname(join(repo, path)), { recursive: true });
     await writeFile(join(repo, path), text);
+    await chmod(join(repo, path), 0o644);
   }
 }
 
