@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -137,11 +137,12 @@ test("an agent is watched while it works, and its changes are applied when the u
   rmSync(join(dir, "hello"), { recursive: true, force: true });
   await run("bash", ["-ec", codeOf(readBlock(page, "walk"), "sh").split("id=")[0]!], { cwd: dir });
   const settings = walkSettings();
-  // It sees the repository as it is now, so the test can let it go on.
+  // It sees what is in the folders of the repository as it is now, so the test can let it go on.
+  mkdirSync(join(dir, "hello/notes"));
   settings.execution.agents[0].command = [
     "sh",
     "-c",
-    "echo thinking; until [ -e go ]; do sleep 0.1; done; echo more >> src/greeting.txt; printf x > src/new.txt",
+    "echo thinking; until [ -e notes/go ]; do sleep 0.1; done; echo more >> src/greeting.txt; printf x > src/new.txt",
   ];
   await startWorker("slow", settings);
   const env = { WRIT_HOME: hub.home, PATH: process.env["PATH"] ?? "" };
@@ -152,7 +153,7 @@ test("an agent is watched while it works, and its changes are applied when the u
   });
   await eventually("the agent is heard", () => following.stdout.text.includes("thinking"));
   expect(following.stdout.text).toBe("thinking\n");
-  writeFileSync(join(cwd, "go"), "");
+  writeFileSync(join(cwd, "notes/go"), "");
   const { code, stderr } = await following.ended;
   expect(code).toBe(0);
   const id =
