@@ -44,6 +44,22 @@ browserSuite("a page that stays open", () => {
     await page.getByText("There is no such job").waitFor();
   });
 
+  test("O-20 an address after a hash, such as /#/jobs, opens that page", async () => {
+    const { page, context } = await visit(admin.browser);
+    await signIn(page, hub, hub.admin);
+    await page.goto("about:blank");
+    await page.goto(`${hub.url}/#/jobs?state=failed`);
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    expect(page.url()).toBe(`${hub.url}/jobs?state=failed`);
+    await page.goto(`${hub.url}/jobs?state=failed#/submit`);
+    await page.getByRole("heading", { name: "Submit a job" }).waitFor();
+    await page.goto("about:blank");
+    await page.goto(`${hub.url}/#//example.com/jobs`);
+    await page.getByRole("navigation", { name: "Main", exact: true }).waitFor();
+    expect(new URL(page.url()).host).toBe(new URL(hub.url).host);
+    await context.close();
+  });
+
   test("a list that is held stays so when another filter is chosen", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);

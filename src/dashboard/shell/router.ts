@@ -6,9 +6,18 @@ export type Place = { path: string; query: URLSearchParams };
 
 const place = new Store<Place>(read());
 addEventListener("popstate", () => place.set(read()));
+addEventListener("hashchange", () => place.set(read()));
 
 function read(): Place {
+  openHashPath();
   return { path: location.pathname, query: new URLSearchParams(location.search) };
+}
+
+/** Pages of many programs are at `/#/jobs`, and people type it: it opens `/jobs`. */
+function openHashPath(): void {
+  if (!location.hash.startsWith("#/")) return;
+  const { origin, pathname, search } = new URL(location.hash.slice(1), location.origin);
+  if (origin === location.origin) history.replaceState(null, "", pathname + search);
 }
 
 export function usePlace(): Place {
