@@ -39,6 +39,10 @@ export const identityView = z.object({
   tenant_id: z.string().nullable(),
   user_id: z.string(),
   worker_id: z.string().nullable(),
+  session_id: z
+    .string()
+    .optional()
+    .meta({ description: "The session of the cookie that was sent; absent for a token" }),
 });
 
 export const keyView = z.object({

@@ -22,6 +22,7 @@ export type AccessStore = {
     nowMs: number;
     origin: Origin | null;
   }): Promise<boolean>;
+  /** Opens a session and, in the same act, ends the one that the browser had before. */
   createSession(input: NewSession): Promise<void>;
   findSession(input: { secretHash: string }): Promise<{ token: TokenRecord; expiresAt: number } | null>;
   removeSession(input: { secretHash: string }): Promise<boolean>;
@@ -50,6 +51,8 @@ export type TokenRecord = NewToken & { revokedAt: number | null };
 
 export type NewSession = {
   secretHash: string;
+  /** The session that ends with it: of the cookie which the new one replaces. */
+  endedHash?: string | null;
   tokenId: string;
   expiresAt: number;
   origin: Origin | null;

@@ -22,13 +22,10 @@ browserSuite("a page on which nobody is signed in any more", () => {
     await page.clock.install();
     await Promise.all([page.waitForRequest(isStream), page.goto(`${hub.url}/jobs`)]);
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
-    await page.evaluate(`void (globalThis.lost = new Promise((resolve) => {
-      new BroadcastChannel("writ-live").onmessage = ({ data }) => data.link?.lostAt && resolve();
-    }))`);
+    const isOver = page.waitForEvent("requestfailed", isStream);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
-    // The hub ends the stream, because its session is over.
-    await page.evaluate("globalThis.lost");
+    await isOver;
     const before = streams;
     await page.clock.runFor(60_000);
     expect(streams).toBe(before);

@@ -217,6 +217,50 @@ describe("a session", () => {
     expect(answer.headers["set-cookie"]![0]).toContain("Max-Age=0");
     expect((await hub.call("GET", "/session", { headers })).status).toBe(401);
   });
+
+  test("O-08 the next sign-in in the same browser ends it; a sign-in that fails does not", async () => {
+    const Cookie = await logIn(tokens.alice);
+    const from = "127.2.8.1";
+    const isOpen = async () =>
+      (await hub.call("GET", "/session", { headers: { Cookie }, from })).status === 200;
+    const refused = await hub.call("POST", "/session", {
+      headers: { Cookie },
+      body: { token: "sk_no" },
+      from,
+    });
+    expect([refused.status, await isOpen()]).toEqual([401, true]);
+    await hub.must("POST", "/session", { headers: { Cookie }, body: { token: tokens.eve } });
+    expect(await isOpen()).toBe(false);
+  });
+
+  test("O-08 it ends too when the next token comes as a header", async () => {
+    const Cookie = await logIn(tokens.alice);
+    await hub.must("POST", "/session", { token: tokens.eve, headers: { Cookie }, body: {} });
+    expect((await hub.call("GET", "/session", { headers: { Cookie } })).status).toBe(401);
+  });
+
+  test("O-08 a page that names another session than its cookie's is refused, and that is no failed login", async () => {
+    const failed = () => readEvents(hub.home).filter(({ event }) => event === "LOGIN_FAILED").length;
+    const idOf = async (Cookie: string) =>
+      (await hub.must("GET", "/session", { headers: { Cookie } })).json<{ session_id: string }>().session_id;
+    const [alice, eve] = [await logIn(tokens.alice), await logIn(tokens.eve)];
+    const [ofAlice, ofEve] = [await idOf(alice), await idOf(eve)];
+    expect(ofAlice).toMatch(/^[0-9a-f]{32}$/);
+    const before = failed();
+    const type = freshName("replaced");
+    const submit = (id: string) =>
+      hub.call("POST", "/jobs", {
+        headers: { Cookie: eve, "Writ-Session": id, "Sec-Fetch-Site": "same-origin" },
+        body: { type, run: { kind: "exec", argv: ["true"] } },
+      });
+    const refused = await submit(ofAlice);
+    expect(refused).toMatchObject({ status: 401, code: "UNAUTHENTICATED" });
+    expect(refused.json()).toMatchObject({ error: { details: { session: "replaced" } } });
+    expect(failed()).toBe(before);
+    expect((await submit(ofEve)).status).toBe(201);
+    const byToken = await hub.must("GET", "/session", { token: tokens.alice });
+    expect(byToken.text).not.toContain("session_id");
+  });
 });
 
 describe("limits", () => {

@@ -70,5 +70,19 @@ export function describeAccess(create: () => StoreUnderTest): void {
       expect(await store.removeSession({ secretHash: "new" })).toBe(true);
       expect(await store.findSession({ secretHash: "new" })).toBeNull();
     });
+
+    it("O-08 a session ends when the next one in its browser begins, unless that one fails", async () => {
+      const { store } = scene();
+      await store.createToken({ token, origin });
+      const session = { tokenId: "t1", expiresAt: 99, nowMs: 2, origin };
+      await store.createSession({ ...session, secretHash: "first" });
+      const failed = { ...session, secretHash: "none", tokenId: "none", endedHash: "first" };
+      await expect(store.createSession(failed)).rejects.toMatchObject({ code: "INTERNAL" });
+      expect(await store.findSession({ secretHash: "first" })).not.toBeNull();
+      await store.createSession({ ...session, secretHash: "second", endedHash: "first" });
+      expect(await store.findSession({ secretHash: "first" })).toBeNull();
+      await store.createSession({ ...session, secretHash: "third", endedHash: "unknown" });
+      expect(await store.findSession({ secretHash: "second" })).not.toBeNull();
+    });
   });
 }

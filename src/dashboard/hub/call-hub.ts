@@ -2,18 +2,19 @@ import type { RouteInput } from "../../contract/build-request.ts";
 import { callRoute } from "../../contract/call-route.ts";
 import type { Received, RouteAnswer } from "../../contract/read-answer.ts";
 import type { Route } from "../../contract/route.ts";
-import { WritError } from "../../core/errors.ts";
-import { forgetPerson } from "./session.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
+import { refused, sessionHeaders, sessionId } from "./session.ts";
 
 /** A call that takes longer than this has lost its hub; the page says so and tries again. */
 const callMsMax = 30_000;
 
 /** Calls a route of this hub as the person who is signed in. Refusals are thrown as the hub's own errors. */
 export async function callHub<R extends Route>(route: R, input: RouteInput<R>): Promise<RouteAnswer<R>> {
+  const id = sessionId();
   try {
     return await callRoute(send, route, input);
   } catch (error) {
-    if (error instanceof WritError && error.code === "UNAUTHENTICATED") forgetPerson();
+    if (hasCode(error, "UNAUTHENTICATED")) refused(error, id);
     throw error;
   }
 }
@@ -24,7 +25,8 @@ async function send(request: {
   headers: Record<string, string>;
   body: string | Uint8Array | undefined;
 }): Promise<Received> {
-  const { method, path, headers, body } = request;
+  const { method, path, body } = request;
+  const headers = { ...request.headers, ...sessionHeaders() };
   const response = await reach(path, { method, headers, body: body as BodyInit | undefined });
   const text = await response.text();
   return {

@@ -1,7 +1,9 @@
+import { refusalOf } from "../../contract/read-answer.ts";
 import { apiPrefix } from "../../contract/route.ts";
 import { routes } from "../../contract/routes.ts";
 import type { LiveEvent } from "../../contract/view-shapes.ts";
 import { parseSse } from "../../runtime/sse.ts";
+import { sessionHeaders } from "./session.ts";
 
 /** The hub sends a comment at least every 15 s; a stream that is silent for longer is dead. */
 const silenceMsMax = 40_000;
@@ -9,14 +11,6 @@ const silenceMsMax = 40_000;
 /** With its place in the hub's log, which also says whether it happened before or after a list was read. */
 export type FeedEvent = LiveEvent & { seq: number };
 export type StreamBatch = { lastId: string | null; events: FeedEvent[]; isReset: boolean };
-
-export class StreamRefused extends Error {
-  readonly status: number;
-  constructor(status: number) {
-    super(`the hub refused the event stream with status ${status}`);
-    this.status = status;
-  }
-}
 
 /** Reads live events until the stream ends; what arrived together is handed on together. */
 export async function readEvents(options: {
@@ -26,13 +20,13 @@ export async function readEvents(options: {
   onBatch: (batch: StreamBatch) => void;
 }): Promise<void> {
   const silence = new AbortController();
-  const headers: Record<string, string> = options.lastId === null ? {} : { "Last-Event-ID": options.lastId };
+  const position: Record<string, string> = options.lastId === null ? {} : { "Last-Event-ID": options.lastId };
   const response = await fetch(apiPrefix + routes.streamEvents.path, {
-    headers,
+    headers: { ...sessionHeaders(), ...position },
     cache: "no-store",
     signal: AbortSignal.any([options.signal, silence.signal]),
   });
-  if (!response.ok || response.body === null) throw new StreamRefused(response.status);
+  if (!response.ok || response.body === null) throw await refusalIn(response);
   options.onOpen();
   let batch: StreamBatch = { lastId: null, events: [], isReset: false };
   const flush = () => {
@@ -50,6 +44,11 @@ export async function readEvents(options: {
       batch.events.push({ ...live, seq: Number(id) });
     }
   }
+}
+
+async function refusalIn(response: Response): Promise<Error> {
+  const text = await response.text();
+  return refusalOf({ status: response.status, header: () => undefined, text: () => text });
 }
 
 /** The parser asks for the next chunk when it has read all of the last one, so then that one is done. */

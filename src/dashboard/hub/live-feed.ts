@@ -1,5 +1,6 @@
-import { type FeedEvent, readEvents, type StreamBatch, StreamRefused } from "./event-stream.ts";
-import { forgetPerson, whenSignedIn } from "./session.ts";
+import { hasCode } from "../../core/errors.ts";
+import { type FeedEvent, readEvents, type StreamBatch } from "./event-stream.ts";
+import { refused, sessionId } from "./session.ts";
 import { Store } from "./store.ts";
 
 /** What one flush brings: the last event of each job, or word that everything has to be read again. */
@@ -29,7 +30,8 @@ export const link = new Store<Link>({ lostAt: null, retryAt: null });
 /** Events a second over the last few seconds. */
 export const eventRate = new Store(0);
 
-const channel = new BroadcastChannel("writ-live");
+/** Of one session, like the lock: nobody may hear of jobs that another person sees. Null while nobody is signed in. */
+let channel: BroadcastChannel | null = null;
 const listeners = new Set<(changes: Changes) => void>();
 const pending = new Map<string, FeedEvent>();
 let created: FeedEvent[] = [];
@@ -49,26 +51,53 @@ export function onChanges(listener: (changes: Changes) => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** One tab of a browser holds the stream and passes it on to the others; when it closes, the next one takes over. */
-export function startFeed(): void {
-  channel.onmessage = ({ data }: MessageEvent<Message>) => receive(data);
-  channel.postMessage({ kind: "hello" } satisfies Message);
-  document.addEventListener("visibilitychange", scheduleFlush);
-  setInterval(() => {
-    recent = [...recent, counted].slice(-rateSeconds);
-    counted = 0;
-    eventRate.set(recent.reduce((sum, one) => sum + one, 0) / recent.length);
-    remindLeader();
-  }, 1_000);
+/**
+ * Starts the feed of a session, and returns what stops it. One tab of a browser holds the stream and passes it on to the
+ * other tabs of the same session; when it closes, the next one takes over.
+ */
+export function startFeed(session: string): () => void {
+  const name = `writ-live ${session}`;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const opened = new BroadcastChannel(name);
+  channel = opened;
+  opened.onmessage = ({ data }: MessageEvent<Message>) => receive(data);
+  send({ kind: "hello" });
+  document.addEventListener("visibilitychange", scheduleFlush, { signal });
+  const timer = setInterval(everySecond, 1_000);
   // Locks need a secure context; without them each tab has a stream of its own.
-  if (navigator.locks === undefined) void lead();
-  else void navigator.locks.request("writ-live", () => lead());
+  if (navigator.locks === undefined) void lead(signal);
+  else void navigator.locks.request(name, { signal }, () => lead(signal)).catch(() => {});
+  return () => {
+    stopping.abort();
+    clearInterval(timer);
+    opened.close();
+    forgetAll();
+  };
+}
+
+function everySecond(): void {
+  recent = [...recent, counted].slice(-rateSeconds);
+  counted = 0;
+  eventRate.set(recent.reduce((sum, one) => sum + one, 0) / recent.length);
+  remindLeader();
+}
+
+function forgetAll(): void {
+  channel = null;
+  pending.clear();
+  created = [];
+  recent = [];
+  isReset = false;
+  lastId = null;
+  isLeader = false;
+  link.set({ lostAt: null, retryAt: null });
 }
 
 /** Tries to reconnect at once. */
 export function tryNow(): void {
   if (isLeader) retryNow();
-  else channel.postMessage({ kind: "try" } satisfies Message);
+  else send({ kind: "try" });
 }
 
 /** Browsers slow down the timers of hidden tabs, up to a minute: a tab that is looked at tells its leader the time. */
@@ -85,31 +114,32 @@ function receive(message: Message): void {
 }
 
 function send(message: Message): void {
-  channel.postMessage(message);
+  channel?.postMessage(message);
 }
 
-/** Never ends: the lock is given up when the tab is closed. */
-async function lead(): Promise<void> {
+/** Holds the lock until the feed is stopped or the tab is closed. */
+async function lead(signal: AbortSignal): Promise<void> {
   isLeader = true;
-  for (let failures = 0; ; failures++) {
-    // The hub counts each try of nobody as a failed login, and after a few of them refuses the whole address.
-    await whenSignedIn();
+  for (let failures = 0; !signal.aborted; failures++) {
+    const session = sessionId();
     try {
       await readEvents({
         lastId,
-        signal: new AbortController().signal,
+        signal,
         onOpen: () => {
           // Without a position there is nothing to resume from, so what happened before has to be read again.
           if (lastId === null) publish({ lastId: null, events: [], isReset: true });
           failures = 0;
           setLink({ lostAt: null, retryAt: null });
         },
-        onBatch: publish,
+        onBatch: (batch) => {
+          if (!signal.aborted) publish(batch);
+        },
       });
     } catch (error) {
-      if (error instanceof StreamRefused && error.status === 401) forgetPerson();
+      if (hasCode(error, "UNAUTHENTICATED")) refused(error, session);
     }
-    await pause(failures);
+    await pause(failures, signal);
   }
 }
 
@@ -118,13 +148,15 @@ function publish(batch: StreamBatch): void {
   take(batch);
 }
 
-async function pause(failures: number): Promise<void> {
+async function pause(failures: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   const delayMs = Math.min(retryMsMin * 2 ** failures, retryMsMax) * (0.75 + Math.random() / 2);
   const nowMs = Date.now();
   setLink({ lostAt: link.get().lostAt ?? nowMs, retryAt: nowMs + delayMs });
   await new Promise<void>((resolve) => {
     retryNow = resolve;
     setTimeout(resolve, delayMs);
+    signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
 

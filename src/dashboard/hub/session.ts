@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { callRoute } from "../../contract/call-route.ts";
 import { routes } from "../../contract/routes.ts";
 import type { identityView } from "../../contract/trust-view-shapes.ts";
-import { WritError } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import { Store, useStore } from "./store.ts";
 
 export type Person = z.infer<typeof identityView>;
@@ -10,46 +10,130 @@ export type Person = z.infer<typeof identityView>;
 /** `unknown` until the hub has said who is signed in. */
 type Session =
   | { state: "unknown" }
-  /** `why` if a link that should have signed somebody in did not. */
+  /** `why` if somebody was signed out, or if a link that should have signed somebody in did not. */
   | { state: "out"; why?: unknown }
   | { state: "unreachable" }
   | { state: "in"; person: Person };
 
 export const session = new Store<Session>({ state: "unknown" });
 
+/**
+ * The session of this browser's cookie, which scripts cannot see. All tabs have the same cookie, so each one that signs in
+ * or out tells the others by it. To ask the hub without a cookie would be a failed login.
+ */
+const sessionKey = "writ-signed-in";
+/** Why the last session of this browser ended, for the other tabs. */
+const endKey = "writ-signed-out";
+/** Whose page this tab showed before it was loaded again for somebody else. */
+const formerKey = "writ-former-person";
+
+/** The person for whom this document was loaded. Another one gets another document, so that nothing is left in it. */
+let owner: Person | null = null;
+let isSigningIn = false;
+
 /** The first thing that the page does: it follows a link of `writ open`, and asks the hub who is signed in. */
 export async function enter(): Promise<void> {
+  addEventListener("storage", ({ key }) => {
+    if (key === sessionKey || key === null) void followBrowser();
+  });
+  // A link that is opened in a tab which already shows this page does not load it again.
+  addEventListener("hashchange", () => void followLink());
+  if (!(await followLink())) await findPerson();
+}
+
+/** Signs in with the code of a link of `writ open`; false if the address has none. */
+async function followLink(): Promise<boolean> {
   const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
-  if (code === undefined) return findPerson();
+  if (code === undefined) return false;
   // The code is worth nothing after its first use; it need not stand in the address and the history either.
   history.replaceState(null, "", location.pathname + location.search);
   try {
     await openSession({ code });
   } catch (error) {
     const found = await askHub();
-    session.set(found.state === "out" ? { ...found, why: error } : found);
+    change(found.state === "out" ? { ...found, why: error } : found);
   }
+  return true;
 }
 
 export async function findPerson(): Promise<void> {
-  session.set(await askHub());
+  change(await askHub());
 }
 
-/** Scripts cannot see the cookie; this says whether it is worth asking. To ask without one is a failed login. */
-const signedInKey = "writ-signed-in";
-
 /** Who is signed in. The cookie is HttpOnly, so only the hub can tell. */
-async function askHub(): Promise<Session> {
-  if (localStorage.getItem(signedInKey) === null) return { state: "out" };
+async function askHub({ why = "" } = {}): Promise<Session> {
+  const known = localStorage.getItem(sessionKey);
+  if (known === null) return { state: "out" };
   try {
     const response = await fetch("/api/v1/session", { cache: "no-store" });
     if (response.status === 401) {
-      localStorage.removeItem(signedInKey);
+      endHere(known, why);
       return { state: "out" };
     }
     if (response.ok) return { state: "in", person: (await response.json()) as Person };
   } catch {}
   return { state: "unreachable" };
+}
+
+/** Another tab has signed somebody in or out. */
+async function followBrowser(): Promise<void> {
+  const current = session.get();
+  const id = localStorage.getItem(sessionKey);
+  if (id === null) {
+    const why = localStorage.getItem(endKey);
+    if (current.state === "in") session.set({ state: "out", ...(why ? { why: new Error(why) } : {}) });
+  } else {
+    const found = await askHub();
+    if (found.state !== "unreachable") change(found);
+  }
+}
+
+/** Shows what the hub has answered. A document never goes from one person to another. */
+function change(next: Session, { isHere = false } = {}): void {
+  if (next.state !== "in") {
+    session.set(next);
+    return;
+  }
+  const { person } = next;
+  localStorage.setItem(sessionKey, idOf(person));
+  if (owner !== null && !isSame(owner, person)) {
+    if (session.get().state === "in" && !isHere) sessionStorage.setItem(formerKey, owner.user_id);
+    session.set({ state: "unknown" });
+    location.reload();
+    return;
+  }
+  owner = person;
+  session.set(next);
+}
+
+function isSame(one: Person, other: Person): boolean {
+  return one.user_id === other.user_id && one.tenant_id === other.tenant_id && one.role === other.role;
+}
+
+function idOf({ session_id = "unnamed" }: Person): string {
+  return session_id;
+}
+
+/** The session that this page belongs to; null while nobody is signed in. */
+export function sessionId(): string | null {
+  const current = session.get();
+  return current.state === "in" ? idOf(current.person) : null;
+}
+
+/** Names the page's session to the hub, which refuses the call if the browser's cookie is of another one by now. */
+export function sessionHeaders(): Record<string, string> {
+  const current = session.get();
+  const id = current.state === "in" ? current.person.session_id : undefined;
+  return id === undefined ? {} : { "Writ-Session": id };
+}
+
+/** Who was signed in in this tab before somebody else signed in in this browser; null if nobody was. */
+export function formerPerson(): string | null {
+  return sessionStorage.getItem(formerKey);
+}
+
+export function forgetFormerPerson(): void {
+  sessionStorage.removeItem(formerKey);
 }
 
 /** Signs in with a token, which the page then forgets: the cookie stands for it. */
@@ -58,32 +142,57 @@ export async function signIn(token: string): Promise<void> {
 }
 
 async function openSession(by: { token: string } | { code: string }): Promise<void> {
-  const { body } = await callRoute(sendPlain, routes.createSession, { body: by });
-  localStorage.setItem(signedInKey, "yes");
-  session.set({ state: "in", person: body });
+  isSigningIn = true;
+  try {
+    const { body } = await callRoute(sendPlain, routes.createSession, { body: by });
+    change({ state: "in", person: body }, { isHere: true });
+  } finally {
+    isSigningIn = false;
+  }
 }
 
 export async function signOut(): Promise<void> {
-  await callRoute(sendPlain, routes.removeSession, {});
-  forgetPerson();
-}
-
-/** The hub no longer knows this session: the token was revoked, it has expired, or another tab signed out. */
-export function forgetPerson(): void {
-  localStorage.removeItem(signedInKey);
+  const id = sessionId();
+  try {
+    await callRoute(sendPlain, routes.removeSession, { headers: sessionHeaders() });
+  } catch (error) {
+    if (!hasCode(error, "UNAUTHENTICATED")) throw error;
+    refused(error, id);
+    return;
+  }
+  if (id !== null) endHere(id, "you signed out in another tab");
   session.set({ state: "out" });
 }
 
-/** Resolves when somebody is signed in in this browser, here or in another tab: all of them have the same cookie. */
-export async function whenSignedIn(): Promise<void> {
-  while (localStorage.getItem(signedInKey) === null) await sessionChange();
+/** The hub has answered 401 to a call of this session: it has ended, or somebody else has signed in in this browser. */
+export function refused(error: unknown, id: string | null): void {
+  // The answer to a call of an earlier session says nothing about this one, and what ends it here is known.
+  if (id === null || id !== sessionId() || isSigningIn) return;
+  const isReplaced = error instanceof WritError && error.details?.["session"] === "replaced";
+  if (isReplaced || localStorage.getItem(sessionKey) !== id) void followBrowser();
+  else void confirmEnd(id, error);
 }
 
-function sessionChange(): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = session.subscribe(resolve);
-  addEventListener("storage", () => resolve(), { once: true });
-  return promise.finally(stop);
+/**
+ * Another tab may be signing somebody in at this moment: the old session has ended, and this call still went out with
+ * its cookie. So the hub is asked once more, with the cookie of then.
+ */
+async function confirmEnd(id: string, error: unknown): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, signInMs));
+  if (id !== sessionId()) return;
+  const found = await askHub({ why: error instanceof Error ? error.message : "" });
+  if (found.state === "unreachable" || id !== sessionId()) return;
+  change(found.state === "out" ? { ...found, why: error } : found);
+}
+
+/** From the moment that the hub ends a session which another one replaces until the browser has the new cookie. */
+const signInMs = 500;
+
+/** The other tabs hear of it too, unless one of them has signed somebody in since. */
+function endHere(id: string, why: string): void {
+  if (localStorage.getItem(sessionKey) !== id) return;
+  localStorage.setItem(endKey, why);
+  localStorage.removeItem(sessionKey);
 }
 
 export function usePerson(): Person {

@@ -5,6 +5,7 @@ import { isActive, isEnded } from "../../core/job.ts";
 import type { BundleStep } from "../../signing/check-bundle.ts";
 import { checkBundle } from "../../signing/check-bundle.ts";
 import { callHub } from "../hub/call-hub.ts";
+import { sessionHeaders } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
@@ -180,6 +181,7 @@ async function hashOutput(
   if (attempt !== job.attempt || job.output[stream] > hashedBytesMax || job.output.removed === true)
     return undefined;
   const response = await fetch(`/api/v1/jobs/${job.id}/output/${stream}?attempt=${attempt}`, {
+    headers: sessionHeaders(),
     cache: "no-store",
   });
   return response.ok ? sha256OfBytes(new Uint8Array(await response.arrayBuffer())) : undefined;

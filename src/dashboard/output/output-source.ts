@@ -3,6 +3,7 @@ import { routes } from "../../contract/routes.ts";
 import { isActive } from "../../core/job.ts";
 import type { OutputStream } from "../../core/output-stream.ts";
 import { callHub } from "../hub/call-hub.ts";
+import { sessionHeaders } from "../hub/session.ts";
 import { Store } from "../hub/store.ts";
 import { heldBytesMax, OutputBuffer } from "./output-buffer.ts";
 
@@ -191,7 +192,11 @@ export class OutputSource {
       params: { id, stream },
       query: { ...query, attempt },
     });
-    const response = await fetch(path, { headers, cache: "no-store", signal: this.#abort.signal });
+    const response = await fetch(path, {
+      headers: { ...headers, ...sessionHeaders() },
+      cache: "no-store",
+      signal: this.#abort.signal,
+    });
     if (response.ok) return response;
     const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
     throw new Error(body?.error?.message ?? `the hub answered with status ${response.status}`);

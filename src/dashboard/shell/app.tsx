@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 import { startFeed } from "../hub/live-feed.ts";
-import { findPerson, session } from "../hub/session.ts";
+import { findPerson, session, sessionId } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
 import { forgetQueries } from "../hub/use-query.ts";
 import { LoginPage } from "../login/login-page.tsx";
@@ -17,7 +17,7 @@ export function App() {
   return (
     <>
       <IconSheet />
-      {current.state === "in" ? <SignedIn key={current.person.user_id} /> : null}
+      {current.state === "in" ? <SignedIn session={sessionId() ?? ""} /> : null}
       {current.state === "out" ? <LoginPage why={current.why} /> : null}
       {current.state === "unreachable" ? <Unreachable /> : null}
       <Toasts />
@@ -25,24 +25,15 @@ export function App() {
   );
 }
 
-function SignedIn() {
-  useEffect(() => {
-    startOnce();
-    return forgetQueries;
-  }, []);
+function SignedIn({ session: id }: { session: string }) {
+  useEffect(() => startFeed(id), [id]);
+  useEffect(() => forgetQueries, []);
   return (
     <>
       <Shell />
       <Confirm />
     </>
   );
-}
-
-let isStarted = false;
-
-function startOnce(): void {
-  if (!isStarted) startFeed();
-  isStarted = true;
 }
 
 function Unreachable() {

@@ -1,7 +1,8 @@
+import { useState } from "react";
 import { lostMsAt, useLinkState } from "../hub/link-state.ts";
 import { link, tryNow } from "../hub/live-feed.ts";
 import { useLockdown } from "../hub/lockdown.ts";
-import { mayOf, usePerson } from "../hub/session.ts";
+import { forgetFormerPerson, formerPerson, mayOf, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
 import { durationText, momentText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
@@ -31,6 +32,32 @@ export function StaleBar() {
 
 function retryText(ms: number): string {
   return ms > 0 ? `trying again in ${Math.ceil(ms / 1000)} s` : "trying again";
+}
+
+/** Somebody else has signed in in another tab, so that this one was loaded again: it must not look like the same page. */
+export function PersonBand() {
+  const [former, setFormer] = useState(formerPerson);
+  const { user_id, tenant_id } = usePerson();
+  if (former === null) return null;
+  const close = () => {
+    forgetFormerPerson();
+    setFormer(null);
+  };
+  return (
+    <div className="person-band" role="alert">
+      <Icon name="warning" />
+      <div className="grow">
+        <b>
+          This tab is now signed in as <PlainText text={user_id} />
+          {tenant_id === null ? null : <PlainText text={` (tenant ${tenant_id})`} />}.
+        </b>{" "}
+        A sign-in in another tab of this browser ended the session of <PlainText text={former} />.
+      </div>
+      <button type="button" className="button small" onClick={close}>
+        Understood
+      </button>
+    </div>
+  );
 }
 
 /** Red and everywhere while the hub is locked; a tenant that is locked alone is named below it. */

@@ -6,7 +6,7 @@ import { mayOf, usePerson } from "../hub/session.ts";
 import { JobsPage } from "../jobs/jobs-page.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Empty } from "../parts/notices.tsx";
-import { LockBand, StaleBar } from "./bands.tsx";
+import { LockBand, PersonBand, StaleBar } from "./bands.tsx";
 import { showKeys } from "./key-list.tsx";
 import { type KeyMap, useKeys } from "./keys.ts";
 import { isIn, navigation, openPalette } from "./navigation.ts";
@@ -61,6 +61,7 @@ export function Shell() {
         Skip to content
       </a>
       <LockBand />
+      <PersonBand />
       <div className="shell">
         <Sidebar />
         <main id="main" tabIndex={-1}>

@@ -10,12 +10,13 @@ import {
   createSession,
   redeemLoginCode,
   removeSession,
+  sessionIdOf,
 } from "../use-cases/access/sessions.ts";
 import { isHidden, mayServe } from "../use-cases/access/tenant-wall.ts";
 import { removeWorker, setWorker, unknownWorker } from "../use-cases/workers/manage-workers.ts";
 import { workerView } from "../views/worker-view.ts";
 import { type Answer, type Call, done, type Handlers } from "./call.ts";
-import { sessionCookie } from "./credentials.ts";
+import { sessionCookie, sessionSecretOf } from "./credentials.ts";
 
 export const adminHandlers: Handlers<
   Exclude<keyof typeof adminRoutes, "listKeys" | "rotateKeys" | "revokeKey" | "listCerts" | "revokeCert">
@@ -52,11 +53,12 @@ export const adminHandlers: Handlers<
         ? await authenticate(deps, { bearer, session: null }, origin)
         : await redeemLoginCode(deps, body.code, origin);
     const known = { ...origin, userId: identity.userId };
-    const { secret, maxAgeSec } = await createSession(deps, { identity, origin: known });
+    const before = sessionSecretOf(exchange.incoming);
+    const { secret, maxAgeSec } = await createSession(deps, { identity, origin: known, before });
     const isSecure = isTls(exchange.incoming.socket) || deps.settings.publicUrl?.startsWith("https:");
     const secure = isSecure ? "; Secure" : "";
     const cookie = `${sessionCookie}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
-    return { status: 200, body: identityView(identity), headers: { "Set-Cookie": cookie } };
+    return { status: 200, body: identityView(identity, secret), headers: { "Set-Cookie": cookie } };
   },
 
   async createLoginCode({ deps, identity }) {
@@ -64,8 +66,8 @@ export const adminHandlers: Handlers<
     return { status: 201, body: { code, expires_in_sec: expiresInSec } };
   },
 
-  async getSession({ identity }) {
-    return { status: 200, body: identityView(identity) };
+  async getSession({ identity, credentials }) {
+    return { status: 200, body: identityView(identity, credentials.session) };
   },
 
   async removeSession({ deps, credentials }) {
@@ -175,8 +177,9 @@ async function change(
   return { status: 200, body: await workerView(deps.store, worker) };
 }
 
-function identityView({ role, tenantId, userId, workerId }: Identity) {
-  return { role, tenant_id: tenantId, user_id: userId, worker_id: workerId };
+function identityView({ role, tenantId, userId, workerId }: Identity, secret: string | null) {
+  const session = secret === null ? {} : { session_id: sessionIdOf(secret) };
+  return { role, tenant_id: tenantId, user_id: userId, worker_id: workerId, ...session };
 }
 
 function tokenView(token: TokenRecord) {

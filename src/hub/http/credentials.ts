@@ -7,16 +7,19 @@ import type { Credentials } from "../use-cases/access/authenticate.ts";
 import { headerValues } from "./exchange.ts";
 
 export const sessionCookie = "writ_session";
+/** The session in which a page was opened. It is no secret. */
+export const sessionHeader = "writ-session";
 
 /** The caller's credentials. A header that is not clearly one bearer token counts as a wrong token, never as none. */
 export function credentialsOf(incoming: IncomingMessage): Credentials {
   const given = headerValues(incoming, "authorization");
-  if (given.length === 0) return { bearer: null, session: cookieOf(incoming) };
+  if (given.length === 0) return { bearer: null, session: sessionSecretOf(incoming) };
   const match = given.length === 1 ? /^Bearer ([\x21-\x7e]{1,8192})$/.exec(given[0]!) : null;
   return { bearer: match?.[1] ?? "", session: null };
 }
 
-function cookieOf(incoming: IncomingMessage): string | null {
+/** What the session cookie holds, whatever else was sent. */
+export function sessionSecretOf(incoming: IncomingMessage): string | null {
   const cookies = incoming.headers.cookie?.split(";") ?? [];
   const own = cookies.map((cookie) => cookie.trim()).find((cookie) => cookie.startsWith(`${sessionCookie}=`));
   return own?.slice(sessionCookie.length + 1) || null;

@@ -9,11 +9,12 @@ import { authenticate, type Credentials } from "../use-cases/access/authenticate
 import { callerOf } from "../use-cases/access/caller-of.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
+import { checkSession } from "../use-cases/access/sessions.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
 import { authenticateJob, isJobToken } from "../use-cases/files/authenticate-job.ts";
 import type { AnyAnswer, Call, HttpDeps } from "./call.ts";
-import { checkBrowser, credentialsOf, originOf } from "./credentials.ts";
-import type { Exchange } from "./exchange.ts";
+import { checkBrowser, credentialsOf, originOf, sessionHeader } from "./credentials.ts";
+import { type Exchange, headerOf } from "./exchange.ts";
 import { handlers } from "./handlers.ts";
 import { hungUp, readBytes, readJson } from "./read-body.ts";
 import { type Reply, replyTo } from "./reply.ts";
@@ -98,7 +99,10 @@ async function admit(
   }
   // The page asks before anybody has signed in; that is a question, not an attempt to get in.
   if (name === "getSession" && isAnonymous) throw new WritError("UNAUTHENTICATED", "nobody is signed in");
-  if (credentials.session !== null) checkBrowser(exchange.incoming, deps.settings);
+  if (credentials.session !== null) {
+    checkBrowser(exchange.incoming, deps.settings);
+    checkSession(credentials.session, headerOf(exchange, sessionHeader));
+  }
   return { identity: await authenticate(deps, credentials, origin), jobToken: null };
 }
 

@@ -5,13 +5,14 @@ import { findToken } from "./token-acts.ts";
 import type { Transaction } from "./transaction.ts";
 
 export async function createSession(tx: Transaction, session: NewSession): Promise<void> {
-  const { secretHash, tokenId, expiresAt, nowMs } = session;
+  const { secretHash, endedHash = null, tokenId, expiresAt, nowMs } = session;
   tx.send(
     `DELETE FROM sessions WHERE secret_hash IN (
         SELECT secret_hash FROM sessions WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`,
     nowMs,
     clearedMax,
   );
+  if (endedHash !== null) tx.send("DELETE FROM sessions WHERE secret_hash = $1", endedHash);
   tx.send(
     "INSERT INTO sessions (secret_hash, token_id, expires_at) VALUES ($1, $2, $3)",
     secretHash,

@@ -5,12 +5,13 @@ import { appendEvent } from "./event-log.ts";
 import { findToken } from "./token-acts.ts";
 
 export function createSession(context: Context, session: NewSession): void {
-  const { secretHash, tokenId, expiresAt, nowMs } = session;
+  const { secretHash, endedHash = null, tokenId, expiresAt, nowMs } = session;
   context.sql.run(
     "DELETE FROM sessions WHERE secret_hash IN (SELECT secret_hash FROM sessions WHERE expires_at <= ? LIMIT ?)",
     nowMs,
     clearedMax,
   );
+  if (endedHash !== null) removeSession(context, { secretHash: endedHash });
   context.sql.run(
     "INSERT INTO sessions (secret_hash, token_id, expires_at) VALUES (?, ?, ?)",
     secretHash,

@@ -9,22 +9,41 @@ const sessionMs = 12 * 3_600_000;
 /** It stands in an address, which may be seen by others: long enough to open a browser, not longer. */
 const codeMs = 60_000;
 
-/** Logs a person in: the secret of the session goes into a cookie. */
+/** Logs a person in: the secret of the session goes into a cookie. The session that the browser had before ends. */
 export async function createSession(
   deps: HubDeps,
-  call: { identity: Identity; origin: Origin },
+  call: { identity: Identity; origin: Origin; before: string | null },
 ): Promise<{ secret: string; maxAgeSec: number }> {
   refuseCertificate(call.identity);
   const secret = deps.ids.secret();
   const nowMs = deps.clock.nowMs();
   await deps.store.createSession({
     secretHash: sha256Hex(secret),
+    endedHash: call.before === null ? null : sha256Hex(call.before),
     tokenId: call.identity.tokenId,
     expiresAt: nowMs + sessionMs,
     nowMs,
     origin: call.origin,
   });
   return { secret, maxAgeSec: sessionMs / 1000 };
+}
+
+/** A name of the session that is no secret: pages use it to tell one session from the next. */
+export function sessionIdOf(secret: string): string {
+  return sha256Hex(`session id of ${secret}`).slice(0, sessionIdChars);
+}
+
+const sessionIdChars = 32;
+
+/**
+ * All tabs of a browser share one cookie. A page names the session that it was opened in; if somebody else has signed in
+ * since, the call is refused: otherwise it would be done as another person than the page shows.
+ */
+export function checkSession(secret: string, expectedId: string | undefined): void {
+  if (expectedId === undefined || expectedId === sessionIdOf(secret)) return;
+  throw new WritError("UNAUTHENTICATED", "somebody has signed in anew in this browser; load the page again", {
+    session: "replaced",
+  });
 }
 
 export async function removeSession(deps: HubDeps, secret: string): Promise<void> {
