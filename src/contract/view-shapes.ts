@@ -42,6 +42,10 @@ const failureView = z.object({
   worker_id: z.string().nullable(),
   attempt: z.int(),
   ts: z.int(),
+  last_line: z
+    .string()
+    .optional()
+    .meta({ description: "The last line that the attempt wrote to stderr, cut to 200 characters" }),
 });
 
 const isolationView = z.object({

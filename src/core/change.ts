@@ -52,6 +52,7 @@ export type Change =
       partialResult: string | null;
       /** Another attempt cannot help: none is made, whatever the code allows. */
       isFinal?: true;
+      lastLine?: string | null;
     } & AttemptEnd)
   | { act: "disconnect" }
   | { act: "recall"; reason: string }

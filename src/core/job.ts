@@ -20,6 +20,8 @@ export type FailureEntry = {
   worker_id: string | null;
   attempt: number;
   ts: number;
+  /** The last line that the attempt wrote to stderr, if it wrote one. */
+  last_line?: string;
 };
 
 /**

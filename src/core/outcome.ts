@@ -52,7 +52,13 @@ export function abandon(job: JobRecord, rules: ChangeRules, patch: Partial<JobRe
   return ended(job, rules, { code: "CANCELLED", reason: "cancelled", failReason: "cancelled" }, patch);
 }
 
-type Failure = { code: FailureClass; detail?: string | null; reason: string; failReason?: string };
+type Failure = {
+  code: FailureClass;
+  detail?: string | null;
+  reason: string;
+  failReason?: string;
+  lastLine?: string | null;
+};
 
 export function attemptFailed(
   job: JobRecord,
@@ -131,5 +137,6 @@ function historyEntry(job: JobRecord, rules: ChangeRules, failure: Failure): Fai
     worker_id: job.workerId,
     attempt: job.attempt,
     ts: rules.nowMs,
+    ...(failure.lastLine ? { last_line: failure.lastLine } : {}),
   };
 }

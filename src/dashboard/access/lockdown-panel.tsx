@@ -27,10 +27,12 @@ export function LockdownPanel() {
       <header>
         <h2>Lockdown</h2>
         <span className="grow" />
-        <span className="state" data-state={isLocked ? "failed" : "completed"}>
-          <StateIcon state={isLocked ? "failed" : "completed"} />
-          {isLocked ? "active" : "not active"}
-        </span>
+        {lockdown === undefined ? null : (
+          <span className="state" data-state={isLocked ? "failed" : "completed"}>
+            <StateIcon state={isLocked ? "failed" : "completed"} />
+            {isLocked ? "active" : "not active"}
+          </span>
+        )}
       </header>
       <div className="panel-text dim">
         <p>Stops every claim and every running job at once. Only a person lifts it.</p>

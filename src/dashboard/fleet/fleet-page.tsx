@@ -27,8 +27,9 @@ export function FleetPage() {
       <div className="top">
         <h1>Fleet</h1>
         <span className="dim not-phone">
-          {reachable.length} of {workers.length} workers reachable · {sum(({ current_jobs }) => current_jobs)}{" "}
-          of {sum(({ slots }) => slots)} slots busy
+          {data === undefined
+            ? ""
+            : `${reachable.length} of ${workers.length} workers reachable · ${sum(({ current_jobs }) => current_jobs)} of ${sum(({ slots }) => slots)} slots busy`}
         </span>
         <span className="grow" />
         {may.administer ? (

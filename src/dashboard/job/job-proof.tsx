@@ -4,7 +4,7 @@ import { WritError } from "../../core/errors.ts";
 import { isActive, isEnded } from "../../core/job.ts";
 import type { BundleStep } from "../../signing/check-bundle.ts";
 import { checkBundle } from "../../signing/check-bundle.ts";
-import { callHub } from "../hub/call-hub.ts";
+import { callHub, errorText } from "../hub/call-hub.ts";
 import { sessionHeaders } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
@@ -23,10 +23,13 @@ type Checked =
 /** Three seals: the order, the permission and the proof. A seal means a signature that was checked in this browser. */
 export function JobProof({ job }: { job: JobView }) {
   const ended = isEnded(job.status);
-  const checked = useQuery(`proof ${job.id} ${job.attempt} ${job.status}`, () => checkProof(job)).data;
-  if (checked?.state !== "done") {
+  const { data: checked, error } = useQuery(`proof ${job.id} ${job.attempt} ${job.status}`, () =>
+    checkProof(job),
+  );
+  if (checked === undefined) return <Unchecked job={job} error={error} />;
+  if (checked.state !== "done") {
     const waits =
-      checked?.state === "cannot" ? "this page is not encrypted, so the browser cannot check it" : null;
+      checked.state === "cannot" ? "this page is not encrypted, so the browser cannot check it" : null;
     return (
       <section className="panel proof job-proof" aria-label="Proof">
         <Part title="Ordered" isSealed={false} text={waits ?? "sealed by the hub, signed with each lease"} />
@@ -64,6 +67,24 @@ export function JobProof({ job }: { job: JobView }) {
             )}
             onOpen={show}
           />
+        </>
+      ) : (
+        <LaterParts job={job} />
+      )}
+    </section>
+  );
+}
+
+/** Until something is known, nothing is said of it: neither that there is a proof, nor that there is none. */
+function Unchecked({ job, error }: { job: JobView; error: unknown }) {
+  const text = error === undefined ? "being checked …" : `could not be checked: ${errorText(error)}`;
+  return (
+    <section className="panel proof job-proof" aria-label="Proof" aria-busy={error === undefined}>
+      <Part title="Ordered" isSealed={false} text={text} />
+      {isEnded(job.status) ? (
+        <>
+          <Part title="Allowed" isSealed={false} text={text} />
+          <Part title="Proven" isSealed={false} text={text} />
         </>
       ) : (
         <LaterParts job={job} />

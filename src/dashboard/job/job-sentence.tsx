@@ -3,10 +3,12 @@ import type { JobView } from "../../contract/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { durationText, momentText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { lastLineOf } from "../parts/last-line.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { colourOf, StateIcon, shownState } from "../parts/state.tsx";
 
-type Sentence = { lead: ReactNode; rest?: ReactNode; aside?: ReactNode };
+/** `quote` is what the job wrote last, in its own words. */
+type Sentence = { lead: ReactNode; rest?: ReactNode; quote?: string | undefined; aside?: ReactNode };
 
 const ordinals = [
   "zeroth",
@@ -36,12 +38,17 @@ export function JobSentence({
   children?: ReactNode;
 }) {
   const state = shownState(job);
-  const { lead, rest, aside } = sentenceOf(job, why, now);
+  const { lead, rest, quote, aside } = sentenceOf(job, why, now);
   return (
     <div className="say" data-state={colourOf(state)}>
       <StateIcon state={state} />
       <div className="grow">
         <b>{shown(lead)}</b> {shown(rest)}{" "}
+        {quote === undefined ? null : (
+          <>
+            Its last line: <q className="mono">{shown(quote)}</q>{" "}
+          </>
+        )}
         {aside === undefined ? null : <span className="dim">{shown(aside)}</span>}
       </div>
       {children}
@@ -148,6 +155,7 @@ function failedSentence(job: JobView): Sentence {
   return {
     lead: count === null ? `${lead}.` : `${lead}, ${count}.`,
     rest: sentenceCase(reason),
+    quote: lastLineOf(last),
     aside: adviceFor(job),
   };
 }

@@ -3,7 +3,8 @@ import type { JobSummary } from "../../contract/view-shapes.ts";
 import { isEnded } from "../../core/job.ts";
 import { useHasPassed } from "../hub/clock.ts";
 import { durationText } from "../parts/format.ts";
-import { PlainText } from "../parts/plain-text.tsx";
+import { lastLineOf } from "../parts/last-line.ts";
+import { PlainText, plainText } from "../parts/plain-text.tsx";
 import { Ticking } from "../parts/ticking.tsx";
 import { joinWords } from "../submit/shell-words.ts";
 
@@ -59,9 +60,18 @@ function failureText(job: JobSummary): ReactNode {
   // The state says so already, unless there is more to it.
   if (job.fail_code === "CANCELLED") return reason === "cancelled" ? "" : reason;
   const code = job.fail_detail ?? job.fail_code ?? "";
+  const line = lastLineOf(job.last_failure);
+  // A row has little room: what the job wrote says more than that it ended with an exit code, which the code says too.
   return (
     <>
-      <span className="code">{code}</span> <PlainText text={reason.slice(0, previewCharsMax)} />
+      <span className="code">{code}</span>{" "}
+      {line === undefined ? (
+        <PlainText text={reason.slice(0, previewCharsMax)} />
+      ) : (
+        <span className="mono" title={plainText(reason)}>
+          <PlainText text={line.slice(0, previewCharsMax)} />
+        </span>
+      )}
     </>
   );
 }

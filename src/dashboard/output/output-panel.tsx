@@ -118,10 +118,17 @@ export function OutputPanel({ job }: { job: JobView }) {
   );
 }
 
-/** Without a choice, the stream that says more: stderr if it is all there is. */
-function shownStream(asked: string | null, { output }: JobView): Shown {
+/** Without a choice, the stream that says more: stderr if the attempt failed, or if it is all there is. */
+function shownStream(asked: string | null, job: JobView): Shown {
   if (asked === "stdout" || asked === "stderr" || asked === "both") return asked;
-  return output.stdout === 0 && output.stderr > 0 ? "stderr" : "stdout";
+  const { stdout, stderr } = job.output;
+  return stderr > 0 && (stdout === 0 || hasFailed(job)) ? "stderr" : "stdout";
+}
+
+/** Whether its latest attempt failed by itself; it may be about to be tried again. */
+function hasFailed({ status, attempt, fail_code, fail_history }: JobView): boolean {
+  if (status === "failed" || status === "quarantined") return fail_code !== "CANCELLED";
+  return status === "pending" && fail_history.at(-1)?.attempt === attempt;
 }
 
 function outputPath(id: string, { stream, attempt }: { stream: OutputStream; attempt: number }): string {
@@ -233,8 +240,11 @@ function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
   );
 }
 
-function heldText({ buffer, size }: { buffer: { start: number; end: number }; size: number }): string {
+type Held = Pick<ReturnType<OutputSource["state"]["get"]>, "buffer" | "size" | "isLoading" | "problem">;
+
+function heldText({ buffer, size, isLoading, problem }: Held): string {
   const { start, end } = buffer;
+  if (isLoading) return problem === null ? "loading …" : "";
   if (start === 0 && end >= size) return `${plural(end, "byte")}, all shown`;
   return `bytes ${countText(start)} to ${countText(end)} of ${bytesText(size)}`;
 }

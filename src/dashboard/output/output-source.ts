@@ -16,6 +16,8 @@ type OutputState = {
   /** How large the stream is, as far as is known. */
   size: number;
   isLive: boolean;
+  /** Until the hub has answered for the first time, nothing is known of what was written. */
+  isLoading: boolean;
   problem: string | null;
   /** Changes with each addition, so that the view is drawn again. */
   version: number;
@@ -48,6 +50,7 @@ export class OutputSource {
       buffer: new OutputBuffer(Math.max(0, size - readBytes)),
       size,
       isLive: wanted.isLive,
+      isLoading: true,
       problem: null,
       version: 0,
       prepended: 0,
@@ -144,6 +147,7 @@ export class OutputSource {
       try {
         const { buffer } = this.state.get();
         const response = await this.#open({ offset: buffer.end, follow: true });
+        this.state.set({ ...this.state.get(), isLoading: false });
         await this.#pump(response, buffer.end);
         if (!(await this.#isRunning())) {
           this.state.set({ ...this.state.get(), isLive: false, problem: null });
@@ -215,6 +219,7 @@ export class OutputSource {
       ...rest,
       buffer,
       size: Math.max(size, this.#sizeSeen, buffer.end),
+      isLoading: false,
       problem: null,
       version: version + 1,
       prepended,

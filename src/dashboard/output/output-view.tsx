@@ -26,7 +26,7 @@ type Props = {
 /** Text in rows of one height: only those on the screen are in the document, however long the stream is. */
 export function OutputView(props: Props) {
   const { source, isWrapped, isFollowing, onFollow, search } = props;
-  const { buffer, version, prepended, problem, isLive } = useStore(source.state);
+  const { buffer, version, prepended, problem, isLive, isLoading } = useStore(source.state);
   const box = useRef<HTMLDivElement>(null);
   const { scrollTop, height, columns } = useBox(box);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the buffer changes in place, with its version.
@@ -98,7 +98,12 @@ export function OutputView(props: Props) {
       </div>
       {buffer.lines.length === 0 ? (
         <p className="output-note">
-          {problem ?? (version === 0 && !isLive ? "Reading…" : "Nothing was written here.")}
+          {problem ??
+            (isLoading
+              ? "Loading …"
+              : isLive
+                ? "Nothing was written here yet."
+                : "Nothing was written here.")}
         </p>
       ) : null}
     </div>

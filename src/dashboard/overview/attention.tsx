@@ -33,11 +33,12 @@ const shownMax = 5;
 /** What somebody should look at, the most urgent first. */
 export function Attention({
   counts,
-  workers,
+  workers: known,
 }: {
   counts: Counts | undefined;
-  workers: readonly WorkerView[];
+  workers: readonly WorkerView[] | undefined;
 }) {
+  const workers = known ?? [];
   const may = mayOf(usePerson());
   const now = useNow();
   const [isWhole, setWhole] = useState(false);
@@ -55,6 +56,7 @@ export function Attention({
     ...certs,
     ...alerts,
   ];
+  const isLoading = counts === undefined || (may.seeFleet && known === undefined);
   const shown = isWhole ? items : items.slice(0, shownMax);
   return (
     <section className="panel attention">
@@ -64,7 +66,7 @@ export function Attention({
         {items.length === 0 ? null : <span className="tag">{items.length}</span>}
       </header>
       {items.length === 0 ? (
-        <p className="nothing dimmer">Nothing does.</p>
+        <p className="nothing dimmer">{isLoading ? "Loading …" : "Nothing does."}</p>
       ) : (
         <ul>
           {shown.map(({ key, state, icon, text, note, act }) => (

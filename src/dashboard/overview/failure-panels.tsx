@@ -4,6 +4,7 @@ import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { ageText, countText, shortId } from "../parts/format.ts";
+import { lastLineOf } from "../parts/last-line.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { jobsPath } from "./signals.tsx";
@@ -93,7 +94,9 @@ export function RecentFailures() {
           All
         </a>
       </header>
-      {data === undefined || data.length === 0 ? (
+      {data === undefined ? (
+        <p className="nothing dimmer">Loading …</p>
+      ) : data.length === 0 ? (
         <p className="nothing dimmer">No job has failed.</p>
       ) : (
         <table className="causes">
@@ -109,7 +112,7 @@ export function RecentFailures() {
                       </b>{" "}
                       <span className="mono dimmer">{shortId(job.id)}</span>{" "}
                       <span className="dim">
-                        <PlainText text={job.last_failure?.reason ?? ""} />
+                        <PlainText text={lastLineOf(job.last_failure) ?? job.last_failure?.reason ?? ""} />
                       </span>
                     </a>
                   </div>

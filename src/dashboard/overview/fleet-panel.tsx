@@ -5,7 +5,9 @@ import { WorkerStatusBadge } from "../parts/state.tsx";
 
 const shownMax = 8;
 
-export function FleetPanel({ workers }: { workers: readonly WorkerView[] }) {
+/** `workers` is undefined while they are read. */
+export function FleetPanel({ workers: known }: { workers: readonly WorkerView[] | undefined }) {
+  const workers = known ?? [];
   const reachable = workers.filter(isReachable);
   const busy = reachable.reduce((sum, { current_jobs }) => sum + current_jobs, 0);
   const slots = reachable.reduce((sum, worker) => sum + worker.slots, 0);
@@ -13,9 +15,7 @@ export function FleetPanel({ workers }: { workers: readonly WorkerView[] }) {
     <section className="panel">
       <header>
         <h2>Fleet</h2>
-        <span className="grow">
-          {busy} of {slots} slots busy
-        </span>
+        <span className="grow">{known === undefined ? "" : `${busy} of ${slots} slots busy`}</span>
         <a className="button quiet small" href="/fleet">
           All workers
         </a>
@@ -37,7 +37,8 @@ export function FleetPanel({ workers }: { workers: readonly WorkerView[] }) {
             </span>
           </li>
         ))}
-        {workers.length === 0 ? <li className="dimmer">No worker yet</li> : null}
+        {known === undefined ? <li className="dimmer">Loading …</li> : null}
+        {known?.length === 0 ? <li className="dimmer">No worker yet</li> : null}
       </ul>
     </section>
   );

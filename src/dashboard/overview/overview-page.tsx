@@ -32,7 +32,7 @@ export function OverviewPage() {
   const tenant = may.administerHub ? (place.query.get("tenant") ?? undefined) : undefined;
   const { data: statistics, error, at, reload } = useStatistics(range, { maySee: may.seeFleet, tenant });
   const counts = useCounts();
-  const workers = useWorkers(may.seeFleet).data ?? [];
+  const workers = useWorkers(may.seeFleet).data;
   const isNew = counts !== undefined && sumCounts(counts).count === 0;
   return (
     <>
@@ -44,7 +44,7 @@ export function OverviewPage() {
       </div>
       <div className="page">
         <ErrorBand error={error} at={at} onRetry={reload} />
-        {isNew ? <FirstSteps mayAct={may.act} workers={workers.length} maySeeFleet={may.seeFleet} /> : null}
+        {isNew ? <FirstSteps mayAct={may.act} workers={workers?.length} maySeeFleet={may.seeFleet} /> : null}
         {statistics === undefined && error === undefined ? <SkeletonRows count={4} /> : null}
         <Figures statistics={isNew ? undefined : statistics} counts={counts} workers={workers} />
         <div className={may.seeFleet && !isNew ? "columns columns-even" : "columns"}>
@@ -80,7 +80,8 @@ type FiguresProps = {
   /** Undefined until they are read, and where there is nothing to show; null for a person who does not see them. */
   statistics: StatisticsView | null | undefined;
   counts: Counts | undefined;
-  workers: readonly WorkerView[];
+  /** Undefined until they are read. */
+  workers: readonly WorkerView[] | undefined;
 };
 
 function Figures({ statistics, counts, workers }: FiguresProps) {
@@ -112,15 +113,17 @@ function FirstSteps({
   maySeeFleet,
 }: {
   mayAct: boolean;
-  workers: number;
+  workers: number | undefined;
   maySeeFleet: boolean;
 }) {
   const listens =
-    workers === 0
-      ? "No worker listens yet."
-      : workers === 1
-        ? "One worker listens."
-        : `${workers} workers listen.`;
+    workers === undefined
+      ? ""
+      : workers === 0
+        ? "No worker listens yet."
+        : workers === 1
+          ? "One worker listens."
+          : `${workers} workers listen.`;
   return (
     <Empty icon={<Seal kind="seal-wait" />} title="This hub is ready">
       <p>

@@ -22,6 +22,7 @@ import type { ReceiptBatch } from "./check-receipts.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { receiptKeeper, type Signed, signedList, signedReceipt } from "./keep-receipts.ts";
 import { type FailChange, failChange, type ResultChange, resultChange } from "./read-ending.ts";
+import { readLastLine } from "./read-last-line.ts";
 import { type ReadReceipt, readReceipt, receiptsIn } from "./read-receipt.ts";
 import { checkSmallOutput, readSmallOutput } from "./small-output.ts";
 import { syncOutput } from "./sync-output.ts";
@@ -136,6 +137,7 @@ async function secureOutput(deps: HubDeps, identity: Identity, ending: Ending): 
   if (ending.smallOutput !== undefined) await checkSmallOutput(deps, ending);
   if (ending.output !== undefined) await checkOutput(deps, ending);
   await syncOutput(deps, ending.jobId);
+  if (ending.change.act === "fail") ending.change.lastLine = await readLastLine(deps, ending);
 }
 
 async function answerItem(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<ItemAnswer> {

@@ -1,0 +1,9 @@
+import type { JobView } from "../../contract/view-shapes.ts";
+
+type Failure = JobView["fail_history"][number];
+
+/** What a failed attempt wrote last, unless its reason says the same. */
+export function lastLineOf(failure: Failure | null | undefined): string | undefined {
+  const line = failure?.last_line;
+  return line === undefined || failure?.reason.includes(line) ? undefined : line;
+}

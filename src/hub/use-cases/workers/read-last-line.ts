@@ -1,0 +1,33 @@
+import { lastLineBytesMax, lastLineOf } from "../../../core/last-line.ts";
+import type { SmallOutput } from "../../../core/small-output.ts";
+import type { HubDeps } from "../../deps.ts";
+
+type Ending = {
+  jobId: string;
+  change: { fence: { attempt: number | null } };
+  smallOutput?: SmallOutput | undefined;
+};
+
+/**
+ * The last line that a failed attempt wrote to stderr, which says more than its exit code does. It is kept with the failure,
+ * because lists show it and must not open a file for each row. Output that cannot be read does not keep a job from ending.
+ */
+export async function readLastLine(
+  { outputs, logger }: Pick<HubDeps, "outputs" | "logger">,
+  { jobId, change, smallOutput }: Ending,
+): Promise<string | null> {
+  if (smallOutput !== undefined) return lastLineOf(smallOutput.stderr);
+  const { attempt } = change.fence;
+  if (attempt === null) return null;
+  try {
+    const { stderr: end } = await outputs.appendedSizes({ jobId, attempt });
+    if (end === 0) return null;
+    const range = { start: Math.max(0, end - lastLineBytesMax), end };
+    return lastLineOf(
+      Buffer.concat(await Array.fromAsync(outputs.read({ jobId, attempt, stream: "stderr" }, range))),
+    );
+  } catch (error) {
+    logger.warn({ err: error, job_id: jobId }, "the last line of a failed attempt could not be read");
+    return null;
+  }
+}
