@@ -197,6 +197,9 @@ export const workerView = z.object({
   slots: z.int(),
   capabilities: z.array(z.object({ provider: known(providers), model: z.string() })),
   status: z.enum(["active", "inactive", "draining", "blocked"]),
+  paused_until: z.int().nullable().optional().meta({
+    description: "Until then it is given no jobs, because it refused a claim; null if it may have some",
+  }),
   registered_at: z.int(),
   last_heartbeat: z.int(),
   current_jobs: z.int(),

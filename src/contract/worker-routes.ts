@@ -111,6 +111,17 @@ export const workerRoutes = {
       204: none,
     },
   }),
+  refuseClaim: route({
+    method: "POST",
+    mayRepeat: true,
+    path: "/workers/:id/refused-claims",
+    who,
+    summary:
+      "Report a claim that does not verify; its jobs are given back, and the worker gets none for a while",
+    params: workerParams,
+    body: shapes.refusedClaim,
+    answers: { 200: { description: "What follows", shape: shapes.refusedClaimAnswer } },
+  }),
   startJob: route({
     method: "POST",
     mayRepeat: true,

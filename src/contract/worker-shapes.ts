@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { executionLocations, providers } from "../core/document.ts";
+import { claimDetails } from "../core/failure.ts";
 import { jobStates } from "../core/job.ts";
 import {
   containerName,
@@ -10,6 +11,7 @@ import {
   keyId,
   kindName,
   leaseToken,
+  sha256Text,
   tag,
   text,
   workerId,
@@ -102,6 +104,32 @@ export const workerMetrics = z.object({
   slots: integer(0, 1_000_000),
   /** Ed25519 verifications since the worker's start. */
   signatures_verified: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+});
+
+/** A claim that the worker could not verify. The hashes are of what it received. */
+export const refusedClaim = z.object({
+  detail: z.enum(claimDetails).meta({ description: "What is wrong with it" }),
+  reason: text(1, 500),
+  jobs: z
+    .array(
+      z.object({
+        job_id: jobId,
+        attempt: fence.attempt.unwrap(),
+        token: leaseToken,
+        document_sha256: sha256Text.optional(),
+        lease_sha256: sha256Text.optional(),
+      }),
+    )
+    .max(claimJobsMax)
+    .meta({ description: "Its jobs, as far as their leases can be read" }),
+  unreadable: integer(0, claimJobsMax).optional().meta({ description: "How many leases could not be read" }),
+  key_id: text(0, 100).optional().meta({ description: "The key that the claim names" }),
+  signature: text(0, 200).optional().meta({ description: "The signature that it came with" }),
+});
+
+export const refusedClaimAnswer = z.object({
+  returned: z.int().meta({ description: "How many of the jobs are pending again" }),
+  paused_until: z.int().meta({ description: "Until then the worker is given no jobs" }),
 });
 
 const claimFields = {

@@ -147,9 +147,26 @@ function spent(job: JobRecord, reason: string, rules: ChangeRules): Outcome {
  * is charged or counted; the delay gives the worker time to stop the job. A job whose only attempt has begun is over.
  */
 export function recall(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
+  return takenBack(job, { reason: change.reason, by: "hub" }, runAgainAt(rules), rules);
+}
+
+/**
+ * The worker could not verify what it was given. That says nothing about the job, only about the way between hub and worker,
+ * so others may have it at once, however often this happens. The worker itself is given nothing for a while.
+ */
+export function reject(job: JobRecord, { reason }: { reason: string }, rules: ChangeRules): Outcome {
+  return takenBack(job, { reason }, rules.nowMs, rules);
+}
+
+function takenBack(
+  job: JobRecord,
+  details: { reason: string; by?: "hub" },
+  runAt: number,
+  rules: ChangeRules,
+): Outcome {
   if (job.cancelRequestedAt !== null) return abandon(job, rules);
-  if (isSpent(job, change.reason)) return spent(job, change.reason, rules);
-  return givenBack(job, { reason: change.reason, by: "hub" }, { runAt: runAgainAt(rules) });
+  if (isSpent(job, details.reason)) return spent(job, details.reason, rules);
+  return givenBack(job, details, { runAt });
 }
 
 /**

@@ -20,6 +20,7 @@ const changes: Change[] = [
   result,
   failure,
   { act: "disconnect" },
+  { act: "reject", fence, reason: "not authentic" },
   { act: "recall", reason: "the key is revoked" },
   { act: "cancel" },
   { act: "retry" },

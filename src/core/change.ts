@@ -1,4 +1,4 @@
-import { claim, disconnect, endAttempt, recall, release, renewed, start, stopped } from "./attempt-acts.ts";
+import { claim, disconnect, endAttempt, recall, reject, release, renewed, start, stopped } from "./attempt-acts.ts";
 import { decideDue } from "./due.ts";
 import type { FailureClass } from "./failure.ts";
 import { isActive, type JobRecord } from "./job.ts";
@@ -38,6 +38,7 @@ export type Change =
   /** The processes of a cancelled attempt are dead; its output is still being sent. */
   | { act: "stopped"; fence: Fence; exitCode: number }
   | { act: "release"; fence: Fence; reason: string }
+  | { act: "reject"; fence: Fence; reason: string }
   | ({
       act: "result";
       result: string;
@@ -104,6 +105,8 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
       return stopped(job, change, rules);
     case "release":
       return release(job, change, rules);
+    case "reject":
+      return reject(job, change, rules);
     case "result":
     case "fail":
       return endAttempt(job, change, rules);

@@ -136,7 +136,7 @@ function workerCounts(
   if (active > 0) return { id: after.workerId!, active, completed: 0, failed: 0 };
   if (active === 0) return null;
   const isUncharged = after.attempts < before.attempts;
-  const isGivenBack = change.act === "release" || change.act === "recall" || isUncharged;
+  const isGivenBack = ["release", "reject", "recall"].includes(change.act) || isUncharged;
   const isStopped = after.status === "failed" && after.failCode === "CANCELLED";
   const isCompleted = after.status === "completed";
   return {

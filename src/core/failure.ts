@@ -50,6 +50,19 @@ export const failureCodes = [...Object.keys(failureClasses), ...Object.keys(fail
   ...(FailureClass | FailureDetail)[],
 ];
 
+/** What a worker reports of a claim that is not authentic. None of it says anything about the job. */
+export const claimDetails = [
+  "INVALID_SIGNATURE",
+  "KEY_NOT_TRUSTED",
+  "REPLAY",
+] as const satisfies FailureDetail[];
+
+export type ClaimDetail = (typeof claimDetails)[number];
+
+export function isClaimDetail(detail: string | null): detail is ClaimDetail {
+  return claimDetails.some((one) => one === detail);
+}
+
 /** Whether only the hub gives this code: the one who runs a job neither cancels it nor lets it expire in the queue. */
 export function isHubCode(code: FailureClass | FailureDetail): boolean {
   return code === "CANCELLED" || code === "EXPIRED";

@@ -16,6 +16,7 @@ export const transitions = [
   { act: "stopped", from: ["assigned"], to: ["assigned"] },
   { act: "stopped", from: ["running"], to: ["running"] },
   { act: "release", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },
+  { act: "reject", from: ["assigned", "running"], to: ["pending", "failed"] },
   { act: "recall", from: ["assigned", "running"], to: ["pending", "failed"] },
   { act: "result", from: ["assigned", "running"], to: ["completed", "failed"] },
   { act: "fail", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },

@@ -1,9 +1,11 @@
 import type { EventKind, JobEvent, NewEvent, Origin } from "../core/events.ts";
 import type { JobRecord } from "../core/job.ts";
+import { securityEvent } from "../core/outcome.ts";
 import type { Quota } from "../core/quota.ts";
 import type { NewToken, TokenRecord } from "./access-store.ts";
 import type { Lockdown } from "./response-store.ts";
-import type { BlockReason, WorkerRecord, WorkerRegistration } from "./worker-store.ts";
+import type { ChangeAnswer } from "./store.ts";
+import type { BlockReason, RefusedClaim, WorkerRecord, WorkerRegistration } from "./worker-store.ts";
 
 /** The events of acts other than those of a job's life: tokens, workers, queues, quotas, the lockdown, a job's removal. */
 
@@ -62,6 +64,36 @@ export function workerSetEvents(
     const made = workerEvent(event, after, occasion);
     return event === "WORKER_BLOCKED" ? { ...made, details: { ...made.details, ...why } } : made;
   });
+}
+
+/** How many jobs are named one by one in a record. */
+const namedMax = 10;
+
+/** A worker could not verify a claim. Of the jobs in it, those that did not arrive as the hub has them are named. */
+export function claimRefused(
+  { id, facts }: WorkerRecord,
+  { leases, refusal, rules, origin }: RefusedClaim,
+  { answers, pausedUntil }: { answers: ChangeAnswer[]; pausedUntil: number },
+): NewEvent {
+  const altered = leases.filter(({ documentSha256 }, index) => {
+    const answer = answers[index]!;
+    return (
+      answer.kind === "moved" && (documentSha256 ?? answer.job.documentSha256) !== answer.job.documentSha256
+    );
+  });
+  const details = {
+    violation_type: refusal.detail,
+    worker_id: id,
+    error: refusal.reason,
+    jobs: leases.length,
+    returned: answers.filter(({ kind }) => kind === "moved").length,
+    job_ids: leases.slice(0, namedMax).map(({ jobId }) => jobId),
+    altered_jobs: altered.slice(0, namedMax).map(({ jobId }) => jobId),
+    ...refusal.evidence,
+    paused_until: pausedUntil,
+  };
+  const event = securityEvent(refusal.detail);
+  return plainEvent({ event, tenantId: facts.tenantId, details }, { nowMs: rules.nowMs, origin });
 }
 
 /** The last event of a job, which is deleted with it. */

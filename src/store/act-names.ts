@@ -34,6 +34,7 @@ const actKinds = {
   heartbeatWorker: "write",
   setWorker: "write",
   blockWorker: "write",
+  refuseClaim: "write",
   removeWorker: "write",
   retireSilentWorkers: "write",
   noteSignsOfLife: "write",

@@ -82,7 +82,7 @@ export const copyParts: readonly CopyPart[] = [
   part(
     "workers",
     "id",
-    "name facts slots key_ids public_key version status blocked draining registered_at last_heartbeat completed failed",
+    "name facts slots key_ids public_key version status blocked draining refused_claims paused_until registered_at last_heartbeat completed failed",
   ),
   part("worker_metrics", "worker_id ts", "metrics"),
   part(

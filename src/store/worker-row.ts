@@ -12,6 +12,8 @@ export type WorkerRow = {
   status: "active" | "inactive";
   blocked: number | boolean;
   draining: number | boolean;
+  refused_claims: number;
+  paused_until: number | null;
   registered_at: number;
   last_heartbeat: number;
   completed: number;
@@ -33,6 +35,8 @@ export function readWorkerRow(
     status: row.status,
     blocked: Boolean(row.blocked),
     draining: Boolean(row.draining),
+    refusedClaims: row.refused_claims,
+    pausedUntil: row.paused_until,
     registeredAt: row.registered_at,
     lastHeartbeat: row.last_heartbeat,
     currentJobs,

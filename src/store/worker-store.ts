@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Fence } from "../core/change.ts";
 import type { Origin } from "../core/events.ts";
+import type { ClaimDetail } from "../core/failure.ts";
 import type { JobRecord } from "../core/job.ts";
 import type { ChangeRules } from "../core/outcome.ts";
 import type { Capability, WorkerFacts } from "../core/queue-key.ts";
+import type { ChangeAnswer } from "./store.ts";
 import type { WorkerOwner } from "./worker-owner.ts";
 
 /** `evidence` is the record in the audit trail that led to the block. */
@@ -39,8 +41,16 @@ export type WorkerStore = {
    */
   blockWorker(input: { workerId: string; why: BlockReason; nowMs: number }): Promise<boolean>;
   /**
-   * Its jobs are treated as if their leases had expired. A blocked worker only becomes inactive: it stays known, with its
-   * block, until somebody unblocks it.
+   * The worker could not verify a claim. The jobs whose leases it names are pending again without charge, each under its own
+   * fence, and the worker is given nothing for a while, longer each time. While that lasts, another report only returns jobs,
+   * and leaves no record of its own. The answers are in the order of the leases. Null if it is not registered.
+   */
+  refuseClaim(
+    input: RefusedClaim,
+  ): Promise<{ answers: ChangeAnswer[]; pausedUntil: number; isNew: boolean } | null>;
+  /**
+   * Its jobs are treated as if their leases had expired. A worker that is blocked, or is given nothing because it refused
+   * claims, only becomes inactive: it stays known until somebody unblocks it, or the pause is over.
    */
   removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
   /**
@@ -92,11 +102,23 @@ export type WorkerRecord = WorkerRegistration & {
   status: "active" | "inactive";
   blocked: boolean;
   draining: boolean;
+  /** How many claims it has refused lately, and until when it is given nothing because of the last one. */
+  refusedClaims: number;
+  pausedUntil: number | null;
   registeredAt: number;
   lastHeartbeat: number;
   currentJobs: number;
   jobCounts: { completed: number; failed: number };
 };
+
+/** Somebody who unblocks a worker also ends the pause after claims that it refused. */
+export function workerAfter(
+  worker: WorkerRecord,
+  set: { blocked?: boolean; draining?: boolean },
+): WorkerRecord {
+  const unpaused = set.blocked === false ? { refusedClaims: 0, pausedUntil: null } : {};
+  return { ...worker, ...set, ...unpaused };
+}
 
 /** Whether nothing is different except what changes by itself: when it was heard of, and its jobs. */
 export function isSameWorker(before: WorkerRecord, after: WorkerRecord): boolean {
@@ -106,6 +128,16 @@ export function isSameWorker(before: WorkerRecord, after: WorkerRecord): boolean
 function whatItIs({ lastHeartbeat: _, currentJobs: __, jobCounts: ___, ...rest }: WorkerRecord) {
   return rest;
 }
+
+export type RefusedClaim = {
+  workerId: string;
+  /** `documentSha256` is the hash of what the worker received, if it says so. */
+  leases: { jobId: string; fence: Fence; documentSha256?: string | undefined }[];
+  /** `evidence` is what else the worker has reported, for the record. */
+  refusal: { detail: ClaimDetail; reason: string; evidence: Record<string, unknown> };
+  rules: ChangeRules;
+  origin: Origin | null;
+};
 
 export type HeartbeatInput = {
   workerId: string;

@@ -68,6 +68,7 @@ export class FakeHub {
   readonly key = generateSigningKey().signingKey;
   readonly calls: Call[] = [];
   readonly endings: Ending[] = [];
+  readonly refusals: { detail: string; jobs: { job_id: string }[]; unreadable: number }[] = [];
   readonly outputs = new Map<string, Buffer>();
   /** Given out by the next claims. */
   queue: TestJob[] = [];
@@ -157,6 +158,10 @@ export class FakeHub {
     }
     if (path === "/jobs/claim-batch") return this.#claim(body as { max: number });
     if (path === "/jobs/results") return this.#finish(body as { items: Ending[] });
+    if (path.endsWith("/refused-claims")) {
+      this.refusals.push(body as FakeHub["refusals"][number]);
+      return { status: 200, body: { returned: 1, paused_until: 0 } };
+    }
     const output = /^\/jobs\/([^/]+\/output\/\w+)\?offset=(\d+)$/.exec(path);
     if (output !== null) return this.#append(output[1]!, Number(output[2]), body as Buffer);
     return { status: method === "GET" ? 404 : 204 };

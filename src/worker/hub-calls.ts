@@ -8,6 +8,8 @@ import { workerRoutes } from "../contract/worker-routes.ts";
 import {
   type ClaimedBatch,
   claimedBatch,
+  type refusedClaim,
+  type refusedClaimAnswer,
   type workerMetrics,
   type workerRegistration,
 } from "../contract/worker-shapes.ts";
@@ -95,6 +97,18 @@ function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, time
       const { body } = await call(workerRoutes.finishJobs, { body: new JsonText(text) }, { signal });
       if (body.items.length === items.length) return body.items;
       throw new WritError("HTTP_ERROR", "the hub's response does not have one entry for each result");
+    },
+
+    async refuseClaim(
+      report: z.input<typeof refusedClaim>,
+      signal: AbortSignal,
+    ): Promise<z.output<typeof refusedClaimAnswer>> {
+      const { body } = await call(
+        workerRoutes.refuseClaim,
+        { params: { id: workerId }, body: report },
+        { signal },
+      );
+      return body;
     },
 
     async pushMetrics(metrics: WorkerMetrics, signal: AbortSignal): Promise<void> {

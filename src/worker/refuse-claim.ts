@@ -29,7 +29,7 @@ export function refuseReplay(deps: RefuseDeps & { held: Pick<HeldJobs, "get"> },
   return false;
 }
 
-export function refuseClaim(
+function refuseClaim(
   deps: RefuseDeps,
   lease: Lease,
   violation: { detail: RunFailure["detail"]; reason: string },

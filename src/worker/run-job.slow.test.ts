@@ -4,49 +4,72 @@ import { expect, test } from "vitest";
 import { systemClock } from "../runtime/clock.ts";
 import { plainSandbox } from "../sandbox/plain-sandbox.ts";
 import { generateSigningKey } from "../signing/ed25519.ts";
-import { testJob, testJobId } from "./fake-hub.testing.ts";
+import { sha256Hex } from "../signing/mac.ts";
+import { signedBatch, testJob, testJobId } from "./fake-hub.testing.ts";
 import { endingOf, exec, output, setStage, start } from "./worker-stage.testing.ts";
 
 const stage = setStage();
 const violation = { code: "SECURITY_VIOLATION" };
 
+async function refusal() {
+  await stage.hub.until(() => stage.hub.refusals.length > 0);
+  expect(stage.hub.endings).toEqual([]);
+  expect(stage.hub.pathsOf(/\/start$/)).toEqual([]);
+  return stage.hub.refusals[0];
+}
+
 test("a job signed by a key that the worker does not trust is reported and not run", async () => {
   const marker = join(stage.home, "ran");
   stage.hub.queue = [exec(1, ["touch", marker])];
   await start(stage, { signingKeys: [generateSigningKey().signingKey.publicKeyPem] });
-  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "KEY_NOT_TRUSTED", attempt: 1 });
+  expect(await refusal()).toMatchObject({ detail: "KEY_NOT_TRUSTED", jobs: [{ attempt: 1 }] });
   expect(existsSync(marker)).toBe(false);
-  expect(stage.hub.pathsOf(/\/start$/)).toEqual([]);
 });
 
-test("a document changed by one byte after it was signed is reported and not run", async () => {
-  const marker = join(stage.home, "ran");
+test("O-10 a batch with one altered document is reported once, as a whole, and nothing of it runs", async () => {
+  const markers = [1, 2].map((number) => join(stage.home, `ran-${number}`));
   await start(stage);
-  const job = exec(1, ["touch", marker]);
+  const jobs = markers.map((marker, index) => exec(index + 1, ["touch", marker]));
+  const batch = signedBatch(stage.hub.key, jobs);
+  const altered = jobs.with(0, { ...jobs[0]!, document: jobs[0]!.document.replace("touch", "touck") });
+  let isGiven = false;
   stage.hub.intercept = ({ path }) => {
-    if (path !== "/jobs/claim-batch" || job.document === "") return undefined;
-    const forged = { ...job, document: job.document.replace("touch", "touck") };
-    const batch = { key_id: stage.hub.key.keyId, signature: `base64:${"A".repeat(86)}==` };
-    job.document = "";
-    return { status: 200, body: { jobs: [forged], batch } };
+    if (path !== "/jobs/claim-batch" || isGiven) return undefined;
+    isGiven = true;
+    return { status: 200, body: { ...batch, jobs: altered } };
   };
   stage.hub.command("work");
-  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "INVALID_SIGNATURE" });
-  expect(existsSync(marker)).toBe(false);
+  expect(await refusal()).toMatchObject({
+    detail: "INVALID_SIGNATURE",
+    jobs: altered.map(({ document }, index) => ({
+      job_id: testJobId(index + 1),
+      document_sha256: sha256Hex(document),
+    })),
+    unreadable: 0,
+    key_id: batch.batch.key_id,
+    signature: batch.batch.signature,
+  });
+  expect(markers.map((marker) => existsSync(marker))).toEqual([false, false]);
+  expect(stage.hub.refusals).toHaveLength(1);
 });
 
-test("a lease for another worker is reported and not run", async () => {
-  stage.hub.queue = [exec(1, ["true"], { lease: { worker_id: "w2" } })];
+test("O-10 a batch whose leases cannot be read is reported too", async () => {
   await start(stage);
-  expect(await endingOf(stage, 1)).toMatchObject({ ...violation, detail: "INVALID_SIGNATURE" });
+  let isGiven = false;
+  stage.hub.intercept = ({ path }) => {
+    if (path !== "/jobs/claim-batch" || isGiven) return undefined;
+    isGiven = true;
+    const job = { ...exec(1, ["true"]), lease: "{}" };
+    return { status: 200, body: { jobs: [job], batch: signedBatch(stage.hub.key, [job]).batch } };
+  };
+  stage.hub.command("work");
+  expect(await refusal()).toMatchObject({ detail: "INVALID_SIGNATURE", jobs: [], unreadable: 1 });
 });
 
-test("one bad job in a batch does not spoil the others: they are given back", async () => {
+test("a batch with a lease for another worker is reported and not run", async () => {
   stage.hub.queue = [exec(1, ["true"], { lease: { worker_id: "w2" } }), exec(2, ["true"])];
   await start(stage);
-  expect(await endingOf(stage, 1)).toMatchObject(violation);
-  await stage.hub.until(() => stage.hub.pathsOf(new RegExp(`${testJobId(2)}/release`)).length === 1);
-  expect(stage.hub.endings).toHaveLength(1);
+  expect(await refusal()).toMatchObject({ detail: "INVALID_SIGNATURE", jobs: [{}, {}] });
 });
 
 test("a lease that is over by the worker's clock is given back, not held against the job", async () => {

@@ -35,7 +35,8 @@ import { jobTokenSource } from "./job-token-source.ts";
 import { keepOutputs } from "./keep-outputs.ts";
 import type { Ledger, LedgerEntry } from "./ledger.ts";
 import { readDocument } from "./read-document.ts";
-import { isForThisProcess, refuseClaim, refuseReplay } from "./refuse-claim.ts";
+import { refuseBatch } from "./refuse-batch.ts";
+import { isForThisProcess, refuseReplay } from "./refuse-claim.ts";
 import { releaseLease } from "./release-lease.ts";
 import { reportOutcome } from "./report-outcome.ts";
 import { ProgressReporter } from "./report-progress.ts";
@@ -86,10 +87,13 @@ export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<
   const sinceMs = deps.clock.monotonicMs();
   const verified = verifyClaims(verifier, batch);
   const verifyMs = deps.clock.monotonicMs() - sinceMs;
-  for (const { lease, detail, reason } of verified.refused) refuseClaim(deps, lease, { detail, reason });
+  if (verified.refusal !== null) {
+    await refuseBatch(deps, batch, verified.refusal);
+    return [];
+  }
   for (const { lease, reason } of verified.returned) void releaseLease(deps, lease, reason, deps.quit);
   if (verified.unreadable > 0) {
-    deps.logger.warn({ count: verified.unreadable }, "claims with an unreadable lease were skipped");
+    deps.logger.warn({ count: verified.unreadable }, "claims with an unreadable id were skipped");
   }
   const accepted = verified.accepted.filter(({ lease }) => isForThisProcess(deps, lease));
   const { isNew, saved } = deps.ledger.admit(accepted.map(ledgerEntry));

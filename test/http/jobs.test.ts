@@ -149,7 +149,8 @@ describe("retrying", () => {
   });
 
   test("is a conflict in every other state, and after a violation of security", async () => {
-    const violation = (hub: TestHub, wish: { token: string }) => failedJob(hub, { ...wish, code: "REPLAY" });
+    const violation = (hub: TestHub, wish: { token: string }) =>
+      failedJob(hub, { ...wish, code: "PATH_TRAVERSAL_ATTEMPT" });
     for (const make of [submitJob, claimedJob, runningJob, completedJob, violation]) {
       const { id } = await make(hub, { token: tokens.alice });
       const before = snapshot(hub.home);

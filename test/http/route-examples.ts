@@ -139,6 +139,22 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     const body = { worker_id: fence.worker_id, status: "active", current_jobs: [lease], capabilities };
     return { token: tokens.worker, body };
   },
+  refuseClaim: async ({ hub, tokens }) => {
+    const { id, fence } = await claimedJob(hub);
+    const { worker_id, attempt, token } = fence;
+    return {
+      token: tokens.worker,
+      params: { id: worker_id },
+      body: {
+        detail: "INVALID_SIGNATURE",
+        reason: "the batch has no valid signature",
+        jobs: [{ job_id: id, attempt, token, document_sha256: "0".repeat(64), lease_sha256: "1".repeat(64) }],
+        unreadable: 0,
+        key_id: "0".repeat(16),
+        signature: "base64:",
+      },
+    };
+  },
   saveWorkerMetrics: async ({ hub, tokens }) => ({
     token: tokens.worker,
     params: { id: await registerWorker(hub) },

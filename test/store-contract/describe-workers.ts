@@ -61,6 +61,8 @@ export function describeWorkers(create: () => StoreUnderTest): void {
           status: "active",
           blocked: false,
           draining: false,
+          refusedClaims: 0,
+          pausedUntil: null,
           registeredAt: scene().nowMs,
           lastHeartbeat: scene().nowMs,
           currentJobs: 1,
@@ -120,6 +122,62 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       for (let count = 0; count < 3; count++) await scene().register();
       const events = await scene().store.readEvents({ afterSeq: 0, limit: 9 });
       expect(events.map(({ event }) => event)).toEqual(["WORKER_REGISTERED"]);
+    });
+
+    const refuse = (claims: Parameters<typeof fenceOf>[0][], workerId = "w1") =>
+      scene().store.refuseClaim({
+        workerId,
+        leases: claims.map((claimed) => ({ jobId: claimed.job.id, fence: fenceOf(claimed) })),
+        refusal: { detail: "INVALID_SIGNATURE", reason: "it does not verify", evidence: {} },
+        rules: scene().rules,
+        origin: null,
+      });
+
+    it("O-10 that refuse a claim give its jobs back without charge, by their fences, and leave one record", async () => {
+      expect(await refuse([])).toBeNull();
+      await scene().register();
+      const first = await scene().submitAndClaim({ maxAttempts: 1 });
+      const second = await scene().submitAndClaim();
+      await scene().change(second, resultOf("1"));
+      const refused = await refuse([first, second]);
+      expect(refused).toMatchObject({
+        answers: [
+          { kind: "moved", job: { status: "pending", attempts: 0, runAt: scene().nowMs } },
+          { kind: "refused", code: "LEASE_LOST" },
+        ],
+        pausedUntil: scene().nowMs + 60_000,
+        isNew: true,
+      });
+      // Whatever it held before, the same pause covers it.
+      scene().nowMs += 59_999;
+      expect(await refuse([])).toMatchObject({
+        answers: [],
+        pausedUntil: refused!.pausedUntil,
+        isNew: false,
+      });
+      const events = await scene().store.readEvents({ afterSeq: 0, limit: 99, kinds: ["INVALID_SIGNATURE"] });
+      expect(events).toMatchObject([{ details: { worker_id: "w1", jobs: 2, returned: 1 } }]);
+      expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({
+        currentJobs: 0,
+        jobCounts: { completed: 1, failed: 0 },
+      });
+    });
+
+    it("O-10 are given nothing for twice as long each time, up to an hour, and start again after a good hour", async () => {
+      await scene().register();
+      const pauses: number[] = [];
+      for (let count = 0; count < 8; count++) {
+        const { pausedUntil } = (await refuse([]))!;
+        pauses.push((pausedUntil - scene().nowMs) / 60_000);
+        scene().nowMs = pausedUntil;
+      }
+      expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
+      scene().nowMs += 3_600_000;
+      expect((await refuse([]))!.pausedUntil).toBe(scene().nowMs + 60_000);
+      await scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null });
+      await scene().register();
+      const worker = await scene().store.getWorker({ workerId: "w1" });
+      expect(worker).toMatchObject({ refusedClaims: 1, pausedUntil: scene().nowMs + 60_000 });
     });
 
     it("A3: stay known when they are removed while they are blocked, until they are unblocked", async () => {

@@ -51,9 +51,19 @@ function inState(id: string, status: string): Promise<Job> {
 function violation(jobId: string, type: string) {
   return eventually(`a ${type} of job ${jobId}`, () =>
     readEvents(hub.home).find(
-      ({ job_id, details }) => job_id === jobId && details["violation_type"] === type,
+      ({ details }) =>
+        details["violation_type"] === type && (details["job_ids"] as string[] | undefined)?.includes(jobId),
     ),
   );
+}
+
+async function pauseOf(workerId: string): Promise<number | null> {
+  const worker = await hub.must("GET", `/workers/${workerId}`, { token: hub.admin });
+  return worker.json<{ paused_until: number | null }>().paused_until;
+}
+
+async function unpause(workerId: string): Promise<void> {
+  await hub.must("POST", `/workers/${workerId}/unblock`, { token: hub.admin, body: {} });
 }
 
 /** A job that adds a line to a file each time it runs. */
@@ -92,16 +102,17 @@ describe("R-01: a completed job that is delivered again, to the byte", () => {
       await violation(id, "REPLAY");
       return claim;
     });
+    await unpause(wish.workerId);
     await withWorker(wish, async () => {
       middleman.onClaim = () => first;
       await submitJob(hub, { type });
       await eventually("the replay to be skipped", () => middleman.onClaim === undefined);
+      await eventually("the worker to be paused", async () => (await pauseOf(wish.workerId)) !== null);
+      await unpause(wish.workerId);
       // The claim after it runs as ever, so the replay before it has been dealt with.
       const { id: next } = await submitJob(hub, { type });
       await inState(next, "completed");
     });
-    const events = readEvents(hub.home).filter(({ job_id }) => job_id === id);
-    expect(events.map(({ event }) => event)).toContain("SECURITY_VIOLATION");
     expect(await readJob(id)).toMatchObject({ status: "completed", attempt: 1 });
     expect(readFileSync(mark, "utf8")).toBe("ran\n");
     rmSync(wish.home, { recursive: true, force: true });
@@ -124,7 +135,7 @@ describe("R-02: a claim of one worker", () => {
       middleman.onClaim = () => stolen;
       await submitJob(hub, { type });
       const { details } = await violation(id, "INVALID_SIGNATURE");
-      expect(details).toMatchObject({ worker_id: worker.workerId, attempt: 1 });
+      expect(details).toMatchObject({ worker_id: worker.workerId, jobs: 1, returned: 0 });
     });
     expect(existsSync(mark)).toBe(false);
     expect(await readJob(id)).toMatchObject({ status: "assigned", worker_id: mine, attempt: 1 });

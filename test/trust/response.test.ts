@@ -52,9 +52,11 @@ async function answered(): Promise<void> {
 }
 
 describe("a forged job that an honest worker refuses", () => {
-  test("does not get that worker blocked, and its tenant is watched", async () => {
+  test("does not get that worker blocked, and a tenant whose worker it is is watched", async () => {
     const alice = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "alice" });
-    const held = await claimedJob(hub, { token: alice.token });
+    const own = await issueToken(hub, { role: "worker", tenant_id: "acme" });
+    const workerId = await registerWorker(hub, { token: own.token });
+    const held = await claimedJob(hub, { token: alice.token, workerId });
     await report(held);
     await answered();
     expect((await worker(held.fence.worker_id)).status).toBe("active");
@@ -77,20 +79,19 @@ describe("a forged job that an honest worker refuses", () => {
 
   test("is no reason to lock the hub, however often one or two workers say so", async () => {
     const workers = [await registerWorker(hub), await registerWorker(hub)];
-    for (let count = 0; count < 14; count++) {
-      await report(await claimedJob(hub, { workerId: workers[count % 2]! }));
-    }
+    const held: HeldJob[] = [];
+    for (let count = 0; count < 14; count++)
+      held.push(await claimedJob(hub, { workerId: workers[count % 2]! }));
+    for (const one of held) await report(one);
     await answered();
+    expect(names().filter((name) => name === "INVALID_SIGNATURE")).toHaveLength(2);
     expect(await isLocked()).toMatchObject({ locked: false });
   });
 
-  test("locks the hub when three workers report ten within a minute", async () => {
-    const workers = [await registerWorker(hub), await registerWorker(hub), await registerWorker(hub)];
-    for (let count = 0; count < 10; count++) {
-      await report(await claimedJob(hub, { workerId: workers[count % 3]! }));
-    }
+  test("locks the hub when ten workers report it within a minute: each counts once for what it was given", async () => {
+    for (let count = 0; count < 10; count++) await report(await claimedJob(hub));
     await eventually("the hub is locked", async () => (await isLocked()).locked);
-    expect((await isLocked()).reason).toMatch(/3 workers reported 10/);
+    expect((await isLocked()).reason).toMatch(/10 workers reported 10/);
   });
 });
 
@@ -101,15 +102,10 @@ describe("A4: one tenant", () => {
     const evil = (await issueToken(hub, { role: "worker", tenant_id: "evil" })).token;
     const user = (await issueToken(hub, { role: "user", tenant_id: "evil" })).token;
     const before = await keys();
-    const workers = [
-      await registerWorker(hub, { token: evil }),
-      await registerWorker(hub, { token: evil }),
-      await registerWorker(hub, { token: evil }),
-    ];
+    const workers: string[] = [];
+    for (let count = 0; count < 11; count++) workers.push(await registerWorker(hub, { token: evil }));
     const claimed = [];
-    for (let count = 0; count < 12; count++) {
-      claimed.push(await claimedJob(hub, { token: user, workerId: workers[count % 3]! }));
-    }
+    for (const workerId of workers.slice(1)) claimed.push(await claimedJob(hub, { token: user, workerId }));
     // Claimed before the first report: the tenth locks the tenant as soon as the responder sees it.
     for (const job of claimed) await report(job);
     const tenants = async () =>

@@ -14,7 +14,7 @@ import { batchText, type Lease, leaseText } from "../../src/signing/lease.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { verifyBatch, verifyClaim } from "../../src/signing/verify-claim.ts";
 import { verifyClaims } from "../../src/worker/verify-claims.ts";
-import { readEvents, snapshot } from "../support/database.ts";
+import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { freshName, registerWorker, submitJob } from "../support/jobs.ts";
@@ -221,25 +221,56 @@ function reversed(document: string): string {
 
 describe("a worker refuses, reports and does not run", () => {
   test.each(refused)("$row: $what", async ({ alter, detail }) => {
-    const { job, mark, events } = await deliver(alter);
-    expect(job).toMatchObject({
-      status: "failed",
-      fail_code: "SECURITY_VIOLATION",
-      fail_detail: detail,
-      fail_reason: "SECURITY_VIOLATION",
+    const mark = join(marks, freshName("mark"));
+    const seq = lastSeq(hub.home);
+    middleman.onClaim = alter;
+    const { id } = await submitJob(hub, { type, run: { kind: "exec", argv: ["touch", mark] } });
+    const report = await eventually("the report of the worker", () =>
+      readEvents(hub.home, seq).find(({ details }) => details["violation_type"] === detail),
+    );
+    expect(report).toMatchObject({
+      event: detail === "INVALID_SIGNATURE" ? detail : "SECURITY_VIOLATION",
+      details: { worker_id: worker.workerId, job_ids: [id], returned: 1 },
     });
     expect(existsSync(mark)).toBe(false);
-    expect(events.map(({ event }) => event)).toEqual([
-      "JOB_CREATED",
-      "JOB_ASSIGNED",
-      "JOB_FAILED",
-      detail === "INVALID_SIGNATURE" ? detail : "SECURITY_VIOLATION",
-    ]);
-    expect(events.at(-1)!.details).toMatchObject({ violation_type: detail, worker_id: worker.workerId });
-    // The messenger is not punished for the message.
+    // Nothing is wrong with the job itself, and the messenger is not punished for the message.
+    expect(await readJob(id)).toMatchObject({ status: "pending", attempts: 0, fail_code: null });
     const fleet = await hub.must("GET", `/workers/${worker.workerId}`, { token: hub.admin });
-    expect(fleet.json()).toMatchObject({ status: "active" });
+    expect(fleet.json()).toMatchObject({ status: "active", paused_until: expect.any(Number) });
+    await hub.must("DELETE", `/jobs/${id}`, { token: hub.admin });
+    await hub.must("POST", `/workers/${worker.workerId}/unblock`, { token: hub.admin, body: {} });
   });
+});
+
+test("O-10 one altered job of a batch costs none of its jobs anything: they run elsewhere", async () => {
+  const seq = lastSeq(hub.home);
+  const ran = freshName("ran");
+  const delivered: string[] = [];
+  middleman.onClaim = (answer) => {
+    delivered.push(...answer.jobs.map(({ id }) => id));
+    const last = answer.jobs.at(-1)!;
+    const altered = { ...last, document: last.document.replace("touch", "uouch") };
+    return { ...answer, jobs: answer.jobs.with(-1, altered) };
+  };
+  const jobs = Array.from({ length: 4 }, (_, index) => {
+    return { type, max_attempts: 1, run: { kind: "exec", argv: ["touch", join(marks, `${ran}-${index}`)] } };
+  });
+  const { jobs: made } = (await hub.must("POST", "/jobs/batch", { token: hub.admin, body: { jobs } })).json<{
+    jobs: { id: string }[];
+  }>();
+  const reports = () => readEvents(hub.home, seq).filter(({ event }) => event === "INVALID_SIGNATURE");
+  const report = await eventually("the report of the worker", () => reports()[0]);
+  expect(report.details).toMatchObject({
+    returned: delivered.length,
+    altered_jobs: [delivered.at(-1)],
+    unreadable: 0,
+  });
+  const other = await startTestWorker(hub, { types: [type] });
+  for (const { id } of made)
+    expect(await ended(id)).toMatchObject({ status: "completed", attempts: 1, worker_id: other.workerId });
+  await other.stop();
+  expect(reports()).toHaveLength(1);
+  await hub.must("POST", `/workers/${worker.workerId}/unblock`, { token: hub.admin, body: {} });
 });
 
 describe("S-01: of every byte one bit", () => {

@@ -21,6 +21,10 @@ const hubReasons: readonly string[] = [
   "WORKER_BLOCKED",
 ] satisfies EventKind[];
 
+function timeOf(ms: unknown): string | null {
+  return typeof ms === "number" ? new Date(ms).toISOString() : null;
+}
+
 /** An alert in a form for every channel: a subject, a few lines, and data for programs. */
 export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage, "channel"> {
   const times = alert.count === 1 ? "" : ` (${alert.count} times)`;
@@ -32,6 +36,7 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
     ["job", alert.jobId],
     ...toldDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
     ["why", hubReasons.includes(alert.event) ? alert.details["reason"] : null],
+    ["worker is given no jobs until", timeOf(alert.details["paused_until"])],
     ["hub", hubUrl],
   ];
   const search = `jobctl audit --event ${alert.event} shows the records (seq ${alert.firstSeq} to ${alert.lastSeq}).`;

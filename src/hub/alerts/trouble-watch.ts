@@ -35,7 +35,7 @@ export function createTroubleWatch(deps: WatchDeps): Service {
     // Whoever fell silent before anybody watched is no news.
     const before: ToldTroubles = memory === "" ? asTold(silent) : (JSON.parse(memory) as ToldTroubles);
     const available = workers.filter(
-      (worker) => unavailable(worker) === null && deps.keys.signerFor(worker.keyIds, nowMs) !== null,
+      (worker) => unavailable(worker, nowMs) === null && deps.keys.signerFor(worker.keyIds, nowMs) !== null,
     );
     const stranded = lastingOf(findStrandedTypes(await store.listWaitingQueues(), available), {
       since: waitsSince,

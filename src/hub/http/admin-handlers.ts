@@ -23,14 +23,14 @@ export const adminHandlers: Handlers<
 > = {
   async listWorkers({ deps, identity }) {
     const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, identity.tenantId));
-    const views = await Promise.all(workers.map((worker) => workerView(deps.store, worker)));
+    const views = await Promise.all(workers.map((worker) => workerView(deps, worker)));
     return { status: 200, body: views };
   },
 
   async getWorker({ deps, identity, params }) {
     const worker = await deps.store.getWorker({ workerId: params.id });
     if (worker === null || !mayServe(worker, identity.tenantId)) throw unknownWorker(params.id);
-    return { status: 200, body: await workerView(deps.store, worker) };
+    return { status: 200, body: await workerView(deps, worker) };
   },
 
   blockWorker: (call) => change(call, { blocked: true }),
@@ -174,7 +174,7 @@ async function change(
 ): Promise<Answer<"blockWorker">> {
   const { deps, identity, params, origin } = call;
   const worker = await setWorker(deps, { identity, workerId: params.id, set, origin });
-  return { status: 200, body: await workerView(deps.store, worker) };
+  return { status: 200, body: await workerView(deps, worker) };
 }
 
 function identityView({ role, tenantId, userId, workerId }: Identity, secret: string | null) {

@@ -18,6 +18,7 @@ import { failJob, finishJob, finishJobs } from "../use-cases/workers/finish-jobs
 import { issueJobToken } from "../use-cases/workers/issue-job-token.ts";
 import { heartbeatWorker, registerWorker, saveWorkerMetrics } from "../use-cases/workers/manage-workers.ts";
 import { plainFields } from "../use-cases/workers/plain-fields.ts";
+import { refuseClaim } from "../use-cases/workers/refuse-claim.ts";
 import { signBatch, signClaim } from "../use-cases/workers/sign-claim.ts";
 import { type Call, done, type Handlers, written } from "./call.ts";
 import { type Exchange, headerOf, refuseHead } from "./exchange.ts";
@@ -101,6 +102,16 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     };
     const text = `${signed.document.slice(0, -1)},"signature":${JSON.stringify(signed.signature)}}`;
     return { status: 200, body: text, headers };
+  },
+
+  async refuseClaim({ deps, identity, origin, params, body }) {
+    const { returned, pausedUntil } = await refuseClaim(deps, {
+      identity,
+      origin,
+      workerId: params.id,
+      body,
+    });
+    return { status: 200, body: { returned, paused_until: pausedUntil } };
   },
 
   async startJob({ deps, identity, origin, params, body }) {

@@ -89,6 +89,8 @@ export class Dispatcher implements Service {
   /** The worker is registered anew, drained, blocked or gone: what waits for it returns, and gets no more jobs. */
   #recall(workerId: string): void {
     for (const claim of this.#parked.get(workerId) ?? []) claim.recall();
+    // A hint would be wasted on a worker that is given nothing; one that may have jobs claims again.
+    this.#endHint(workerId);
   }
 
   /** A worker has one command stream: a new one replaces one whose end has not been noticed yet. */

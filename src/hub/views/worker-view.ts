@@ -1,9 +1,10 @@
 import type { WorkerView } from "../../contract/view-shapes.ts";
-import type { Store } from "../../store/store.ts";
+import { isPaused } from "../../store/claim-pause.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
+import type { HubDeps } from "../deps.ts";
 
 export async function workerView(
-  store: Pick<Store, "listWorkerMetrics">,
+  { store, clock }: Pick<HubDeps, "store" | "clock">,
   worker: WorkerRecord,
 ): Promise<WorkerView> {
   const metrics = await store.listWorkerMetrics({ workerId: worker.id });
@@ -26,6 +27,7 @@ export async function workerView(
     slots: worker.slots,
     capabilities: worker.facts.capabilities,
     status: workerStatus(worker),
+    paused_until: isPaused(worker, clock.nowMs()) ? worker.pausedUntil : null,
     registered_at: worker.registeredAt,
     last_heartbeat: worker.lastHeartbeat,
     current_jobs: worker.currentJobs,

@@ -1,3 +1,4 @@
+import { isPaused } from "../claim-pause.ts";
 import type { Parked } from "../parked-claims.ts";
 import { MetOthers } from "./answers.ts";
 import { askFronts, leaseJobs } from "./lease-jobs.ts";
@@ -13,7 +14,7 @@ type Share = Parked & { jobs: number };
 export async function handOver(tx: Transaction, nowMs: number): Promise<void> {
   const shares = tx.inBook(() => shareOut(tx));
   if (shares.length === 0) return;
-  const free = await freeWorkers(tx, shares);
+  const free = await freeWorkers(tx, shares, nowMs);
   const given = new Set<string>();
   for (const { id, input, jobs } of shares) {
     // It may have got jobs of another queue already.
@@ -45,12 +46,15 @@ function shareOut({ work, shared: { book, parked } }: Transaction): Share[] {
   });
 }
 
-/** A worker may have been blocked, drained or removed since it claimed, and the hub locked since this transaction began. */
-async function freeWorkers(tx: Transaction, shares: Share[]): Promise<Set<string>> {
-  const rows = await tx.sql.all<{ id: string }>(
-    `SELECT id FROM workers WHERE id = ANY ($1) AND NOT blocked AND NOT draining
+/**
+ * A worker may have been blocked, drained or removed since it claimed, or have refused a claim, and the hub may have been locked
+ * since this transaction began.
+ */
+async function freeWorkers(tx: Transaction, shares: Share[], nowMs: number): Promise<Set<string>> {
+  const rows = await tx.sql.all<{ id: string; pausedUntil: number | null }>(
+    `SELECT id, paused_until AS "pausedUntil" FROM workers WHERE id = ANY ($1) AND NOT blocked AND NOT draining
       AND NOT EXISTS (SELECT 1 FROM lockdown)`,
     shares.map(({ input }) => input.workerId),
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(rows.filter((worker) => !isPaused(worker, nowMs)).map(({ id }) => id));
 }

@@ -19,6 +19,9 @@ export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): P
     shifted += await tx.sql.run(`UPDATE ${place} SET ${moved.join(", ")} WHERE due_at IS NOT NULL`, byMs);
   // After an attempt, run_at is the end of the delay before the next one.
   tx.send("UPDATE delayed SET run_at = run_at + $1::bigint WHERE attempt > 0", byMs);
-  tx.send("UPDATE workers SET last_heartbeat = last_heartbeat + $1::bigint", byMs);
+  tx.send(
+    "UPDATE workers SET last_heartbeat = last_heartbeat + $1::bigint, paused_until = paused_until + $1::bigint",
+    byMs,
+  );
   return { shifted };
 }

@@ -2,6 +2,7 @@ import type { ChangeContext } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
 import { workerEvent, workerSetEvents } from "../act-events.ts";
+import { isPaused } from "../claim-pause.ts";
 import { mayName, unknownFacts } from "../worker-owner.ts";
 import {
   type BlockReason,
@@ -13,6 +14,7 @@ import {
   type SignOfLife,
   type WorkerRecord,
   type WorkerRegistration,
+  workerAfter,
 } from "../worker-store.ts";
 import type { Answer } from "./answers.ts";
 import { writeJob } from "./change-jobs.ts";
@@ -130,11 +132,13 @@ export async function setWorker(tx: Transaction, input: SetWorkerInput): Promise
   const { workerId, set } = input;
   const worker = await lockWorker(tx.sql, workerId);
   if (worker === null) return null;
-  const after = { ...worker, ...set };
+  const after = workerAfter(worker, set);
   tx.send(
-    "UPDATE workers SET blocked = $1, draining = $2 WHERE id = $3",
+    "UPDATE workers SET blocked = $1, draining = $2, refused_claims = $3, paused_until = $4 WHERE id = $5",
     after.blocked,
     after.draining,
+    after.refusedClaims,
+    after.pausedUntil,
     workerId,
   );
   for (const event of workerSetEvents(worker, after, input)) tx.log(event);
@@ -166,7 +170,7 @@ export async function removeWorker(
   const worker = await lockWorker(tx.sql, workerId);
   if (worker === null) return false;
   await takeJobsAway(tx, workerId, { rules, origin });
-  if (worker.blocked) setInactive(tx, workerId);
+  if (worker.blocked || isPaused(worker, rules.nowMs)) setInactive(tx, workerId);
   else {
     tx.send("DELETE FROM workers WHERE id = $1", workerId);
     tx.work.forgottenWorkers.push(workerId);
@@ -228,7 +232,7 @@ export async function noteSignsOfLife(tx: Transaction, { signs }: { signs: SignO
 }
 
 /** Whatever waits for the worker, at whichever hub, was asked for by what it was before. */
-function tellWorker({ work }: Transaction, workerId: string, now?: { draining: boolean }): void {
+export function tellWorker({ work }: Transaction, workerId: string, now?: { draining: boolean }): void {
   work.notice.worker(workerId, now);
   work.isNews = true;
 }

@@ -25,6 +25,7 @@ import type { ReadActName } from "./read-acts.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { pruneReceiptSignatures } from "./receipt-signatures.ts";
+import { refuseClaim } from "./refuse-claim.ts";
 import { createLoginCode, createSession, removeSession, takeLoginCode } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
 import { addStatistics } from "./statistics-acts.ts";
@@ -76,6 +77,7 @@ const singleActs: SingleActs = {
   registerWorker,
   setWorker,
   blockWorker,
+  refuseClaim,
   removeWorker,
   retireSilentWorkers,
   noteSignsOfLife,

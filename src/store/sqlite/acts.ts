@@ -39,6 +39,7 @@ import { getJob } from "./read-jobs.ts";
 import { graceLeases, reapJobs } from "./reap-jobs.ts";
 import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
 import { pruneReceiptSignatures } from "./receipt-signatures.ts";
+import { refuseClaim } from "./refuse-claim.ts";
 import { createLoginCode, createSession, findSession, removeSession, takeLoginCode } from "./session-acts.ts";
 import { shiftTimes } from "./shift-times.ts";
 import { skipEvents } from "./skip-events.ts";
@@ -105,6 +106,7 @@ const acts: Acts = {
   getWorkerOwner,
   setWorker,
   blockWorker,
+  refuseClaim,
   removeWorker,
   retireSilentWorkers,
   noteSignsOfLife,

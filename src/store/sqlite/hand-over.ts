@@ -1,3 +1,4 @@
+import { isPaused } from "../claim-pause.ts";
 import type { Parked } from "../parked-claims.ts";
 import { leaseJobs } from "./claim-jobs.ts";
 import { type Context, markContext, rollBackContext } from "./context.ts";
@@ -39,7 +40,7 @@ function shareOut({ notice, book, parked }: Context): Share[] {
 function give(context: Context, { id, input, jobs }: Share, nowMs: number): void {
   // It may have got jobs of another queue already.
   if (!context.parked.has(id)) return;
-  if (!mayBeGiven(context, input.workerId)) {
+  if (!mayBeGiven(context, input.workerId, nowMs)) {
     context.parked.leave(id);
     return;
   }
@@ -53,10 +54,13 @@ function give(context: Context, { id, input, jobs }: Share, nowMs: number): void
   context.notice.handOver(id, claimed);
 }
 
-/** The worker may have been blocked, drained or removed since it claimed. */
-function mayBeGiven({ sql }: Context, workerId: string): boolean {
-  const worker = sql.first("SELECT 1 FROM workers WHERE id = ? AND blocked = 0 AND draining = 0", workerId);
-  return worker !== null;
+/** The worker may have been blocked, drained or removed since it claimed, or have refused a claim. */
+function mayBeGiven({ sql }: Context, workerId: string, nowMs: number): boolean {
+  const worker = sql.first<{ pausedUntil: number | null }>(
+    "SELECT paused_until AS pausedUntil FROM workers WHERE id = ? AND blocked = 0 AND draining = 0",
+    workerId,
+  );
+  return worker !== null && !isPaused(worker, nowMs);
 }
 
 export function unparkClaim(context: Context, { claimId }: { claimId: string }): void {

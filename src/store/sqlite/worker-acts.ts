@@ -2,6 +2,7 @@ import type { ChangeContext } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
 import type { ChangeRules } from "../../core/outcome.ts";
 import { workerEvent, workerSetEvents } from "../act-events.ts";
+import { isPaused } from "../claim-pause.ts";
 import { mayName, unknownFacts } from "../worker-owner.ts";
 import {
   type BlockReason,
@@ -14,6 +15,7 @@ import {
   type SignOfLife,
   type WorkerRecord,
   type WorkerRegistration,
+  workerAfter,
 } from "../worker-store.ts";
 import { changeJob } from "./change-jobs.ts";
 import type { Context } from "./context.ts";
@@ -100,11 +102,13 @@ export function setWorker(context: Context, input: SetWorkerInput): WorkerRecord
   const { workerId, set } = input;
   const worker = getWorker(context, { workerId });
   if (worker === null) return null;
-  const after = { ...worker, ...set };
+  const after = workerAfter(worker, set);
   context.sql.run(
-    "UPDATE workers SET blocked = ?, draining = ? WHERE id = ?",
+    "UPDATE workers SET blocked = ?, draining = ?, refused_claims = ?, paused_until = ? WHERE id = ?",
     Number(after.blocked),
     Number(after.draining),
+    after.refusedClaims,
+    after.pausedUntil,
     workerId,
   );
   for (const event of workerSetEvents(worker, after, input)) appendEvent(context, event);
@@ -136,7 +140,7 @@ export function removeWorker(
   const worker = getWorker(context, { workerId });
   if (worker === null) return false;
   takeJobsAway(context, workerId, { rules, origin });
-  if (worker.blocked) setInactive(context, workerId);
+  if (worker.blocked || isPaused(worker, rules.nowMs)) setInactive(context, workerId);
   else context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
   appendEvent(context, workerEvent("WORKER_DEREGISTERED", worker, { nowMs: rules.nowMs, origin }));
   context.notice.worker(workerId);

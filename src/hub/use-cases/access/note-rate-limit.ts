@@ -8,6 +8,7 @@ export type RateHit = {
     | "failed logins"
     | "submits_per_sec"
     | "claims"
+    | "refused claims"
     | "heartbeats"
     | "denials"
     | "event streams"

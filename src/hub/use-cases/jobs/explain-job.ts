@@ -1,6 +1,8 @@
 import type { WhyView } from "../../../contract/why-view.ts";
 import { isEnded, type JobRecord } from "../../../core/job.ts";
 import { misfits, parseQueueKey } from "../../../core/queue-key.ts";
+import { timeText } from "../../../core/time-text.ts";
+import { isPaused } from "../../../store/claim-pause.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -89,7 +91,7 @@ async function judgeWorkers({ store, keys, clock }: HubDeps, job: JobRecord): Pr
     id: worker.id,
     misfits: misfits(queue, worker.facts),
     unavailable:
-      unavailable(worker) ??
+      unavailable(worker, clock.nowMs()) ??
       (keys.signerFor(worker.keyIds, clock.nowMs()) === null ? "trusts none of the hub's keys" : null),
     isFull: worker.currentJobs >= worker.slots,
   }));
@@ -97,8 +99,10 @@ async function judgeWorkers({ store, keys, clock }: HubDeps, job: JobRecord): Pr
 }
 
 /** Why a worker gets no jobs at all at present; null if it could. */
-export function unavailable(worker: WorkerRecord): string | null {
+export function unavailable(worker: WorkerRecord, nowMs: number): string | null {
   if (worker.blocked) return "is blocked";
+  if (isPaused(worker, nowMs))
+    return `is given no jobs until ${timeText(worker.pausedUntil!)}, because it could not verify a claim`;
   if (worker.status === "inactive") return "is inactive";
   if (worker.draining) return "is draining";
   return worker.slots === 0 ? "has no slots" : null;

@@ -1,5 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
+import { isClaimDetail } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { securityEvent } from "../../../core/outcome.ts";
 import type { ChangeAnswer, JobBrief, JobChange } from "../../../store/store.ts";
@@ -139,7 +140,8 @@ async function noteConflict(deps: HubDeps, asked: Asked, job: JobBrief): Promise
  */
 async function noteViolation(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
   const { jobId, change } = asked;
-  if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION") return;
+  // What is wrong with a claim is recorded with the claim.
+  if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION" || isClaimDetail(change.detail)) return;
   await record(deps, asked, job, {
     event: securityEvent(change.detail),
     details: {

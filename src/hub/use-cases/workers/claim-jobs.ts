@@ -2,6 +2,7 @@ import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { WorkerFacts } from "../../../core/queue-key.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
+import { isPaused } from "../../../store/claim-pause.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
@@ -44,7 +45,7 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
     perSecond: claimsPerSecondMax,
     refusal: `a worker may claim ${claimsPerSecondMax} times a second`,
   });
-  if (worker.draining) return [];
+  if (worker.draining || isPaused(worker, deps.clock.nowMs())) return [];
   const claiming = { ...request, keyIds: worker.keyIds };
   const onEnd = request.waitMs > 0 ? await admitWaitingClaim(deps, request) : () => {};
   const parked = new ParkedClaim(claimFacts(worker, request), request.max);
@@ -134,15 +135,17 @@ async function lookUntilFound(deps: HubDeps, request: Claiming, parked: ParkedCl
     await parked.wait({ signal, timeout: { clock, ms: leftMs } });
     const given = parked.takeGiven();
     if (given.length > 0) return keep(deps, request, given);
-    // It may have been blocked or drained while it waited.
-    if (parked.isRecalled || (await findActingWorker(deps, request)).draining) return [];
+    // It may have been blocked or drained while it waited, or have refused another claim.
+    if (parked.isRecalled) return [];
+    const worker = await findActingWorker(deps, request);
+    if (worker.draining || isPaused(worker, clock.nowMs())) return [];
   }
 }
 
 async function claimNow(deps: HubDeps, request: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
   if (request.signal.aborted) return [];
   const signer = deps.keys.signerFor(request.keyIds, deps.clock.nowMs());
-  // It could only refuse what it is given, and each refusal would end a job as a violation.
+  // It could only refuse what it is given.
   if (signer === null) {
     deps.dispatcher.tell(request.workerId, "keys", { version: deps.keys.version });
     return [];

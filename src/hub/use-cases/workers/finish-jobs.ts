@@ -8,6 +8,7 @@ import {
 } from "../../../contract/report-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
+import { type ClaimDetail, isClaimDetail } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { SmallOutput } from "../../../core/small-output.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
@@ -24,6 +25,7 @@ import { receiptKeeper, type Signed, signedList, signedReceipt } from "./keep-re
 import { type FailChange, failChange, type ResultChange, resultChange } from "./read-ending.ts";
 import { readLastLine } from "./read-last-line.ts";
 import { type ReadReceipt, readReceipt, receiptsIn } from "./read-receipt.ts";
+import { returnJobs } from "./refuse-claim.ts";
 import { checkSmallOutput, readSmallOutput } from "./small-output.ts";
 import { syncOutput } from "./sync-output.ts";
 
@@ -86,7 +88,7 @@ export async function finishJobs(
   const signed = signedList(worker, receipts, call.receiptSignature);
   const asked = await Promise.all(read.map((one) => durably(deps, call, one)));
   const endings = asked.filter((one): one is Ending => !(one instanceof WritError));
-  const answers = endings.length === 0 ? [] : await apply(deps, endings, { origin: call.origin, signed });
+  const answers = endings.length === 0 ? [] : await apply(deps, call, { endings, signed });
   const items: ItemAnswer[] = [];
   let next = 0;
   for (const [index, one] of asked.entries()) {
@@ -191,15 +193,40 @@ export async function finishAttempt(
   ending: Ending,
 ): Promise<{ job: JobBrief; duplicate: boolean }> {
   await secureOutput(deps, identity, ending);
-  const [answer] = await apply(deps, [ending], { origin, signed });
+  const [answer] = await apply(deps, { identity, origin }, { endings: [ending], signed });
   const job = await settle(deps, { identity, origin, ...ending }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };
 }
 
-async function apply(
+type Reported = { endings: Ending[]; signed: Signed | null };
+
+/** The answers are in the order of the endings. */
+async function apply(deps: HubDeps, caller: Caller, { endings, signed }: Reported): Promise<ChangeAnswer[]> {
+  const refused = endings.filter(isRefusedClaim);
+  if (refused.length === 0) return applyEndings(deps, caller, { endings, signed });
+  const [{ change: first }] = refused as [RefusedEnding];
+  const { answers: returned } = await returnJobs(deps, {
+    ...caller,
+    workerId: first.fence.workerId,
+    leases: refused.map(({ jobId, change }) => ({ jobId, fence: change.fence })),
+    refusal: { detail: first.detail, reason: first.reason, evidence: {} },
+  });
+  const rest = endings.filter((ending) => !isRefusedClaim(ending));
+  const applied = rest.length === 0 ? [] : await applyEndings(deps, caller, { endings: rest, signed });
+  return endings.map((ending) => (isRefusedClaim(ending) ? returned : applied).shift()!);
+}
+
+type RefusedEnding = Ending & { change: FailChange & { detail: ClaimDetail } };
+
+/** Workers that claim one job at a time, and those of version 0.1, report a claim that does not verify as a failure. */
+function isRefusedClaim(ending: Ending): ending is RefusedEnding {
+  return ending.change.act === "fail" && isClaimDetail(ending.change.detail);
+}
+
+async function applyEndings(
   deps: HubDeps,
-  endings: Ending[],
-  { origin, signed }: { origin: Origin; signed: Signed | null },
+  { origin }: Caller,
+  { endings, signed }: Reported,
 ): Promise<ChangeAnswer[]> {
   await deps.failpoint("result.beforeCommit");
   const rules = rulesNow(deps);

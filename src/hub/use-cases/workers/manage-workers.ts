@@ -138,6 +138,8 @@ export async function setWorker(
   });
   deps.workers.forget(call.workerId);
   if (worker === null) throw unknownWorker(call.workerId);
+  // It was given nothing, so it does not wait here for what there is.
+  if (call.set.blocked === false) deps.dispatcher.tell(worker.id, "work", {});
   return worker;
 }
 

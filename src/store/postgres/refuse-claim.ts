@@ -1,0 +1,44 @@
+import { claimRefused } from "../act-events.ts";
+import { isPaused, nextPause } from "../claim-pause.ts";
+import { briefOf } from "../job-brief.ts";
+import type { ChangeAnswer } from "../store.ts";
+import type { RefusedClaim } from "../worker-store.ts";
+import { writeJob } from "./change-jobs.ts";
+import { lockJobs } from "./lock-jobs.ts";
+import type { Transaction } from "./transaction.ts";
+import { tellWorker } from "./worker-acts.ts";
+import { lockWorker } from "./worker-row.ts";
+
+/** Returns the jobs of a claim that its worker could not verify, and gives that worker nothing for a while. */
+export async function refuseClaim(
+  tx: Transaction,
+  input: RefusedClaim,
+): Promise<{ answers: ChangeAnswer[]; pausedUntil: number; isNew: boolean } | null> {
+  const { workerId, leases, refusal, rules, origin } = input;
+  const worker = await lockWorker(tx.sql, workerId);
+  if (worker === null) return null;
+  const jobs = await lockJobs(
+    tx,
+    leases.map(({ jobId }) => jobId),
+  );
+  const answers = tx.inBook(() =>
+    leases.map(({ jobId, fence }): ChangeAnswer => {
+      const kept = jobs.get(jobId);
+      if (kept === undefined) return { kind: "unknown" };
+      const change = { act: "reject", fence, reason: refusal.reason } as const;
+      const answer = writeJob(tx, jobs, kept, change, { rules, origin });
+      return answer.kind === "unknown" ? answer : { ...answer, job: briefOf(answer.job) };
+    }),
+  );
+  if (isPaused(worker, rules.nowMs)) return { answers, pausedUntil: worker.pausedUntil!, isNew: false };
+  const { refusedClaims, pausedUntil } = nextPause(worker, rules.nowMs);
+  tx.send(
+    "UPDATE workers SET refused_claims = $1, paused_until = $2 WHERE id = $3",
+    refusedClaims,
+    pausedUntil,
+    workerId,
+  );
+  tx.log(claimRefused(worker, input, { answers, pausedUntil }));
+  tellWorker(tx, workerId);
+  return { answers, pausedUntil, isNew: true };
+}
