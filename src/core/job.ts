@@ -1,4 +1,5 @@
 import type { FailureClass } from "./failure.ts";
+import type { StoredFile } from "./storage-policy.ts";
 
 export const jobStates = ["pending", "assigned", "running", "completed", "failed", "quarantined"] as const;
 export type JobState = (typeof jobStates)[number];
@@ -121,6 +122,8 @@ export type NewJob = Pick<
   document: string;
   /** What lists show of the document; null if the document is small enough to be read for each list. */
   summary: string | null;
+  /** The files in storage that the document names. */
+  inputs?: readonly StoredFile[];
   /** Whether the producer chose the idempotency key. A key that was derived from the id is as unique as the id. */
   isKeyChosen: boolean;
 };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import {
   allowsObject,
+  inputFor,
   objectKeyProblem,
-  readsInput,
   storagePolicyOf,
   storagePrefixProblem,
 } from "./storage-policy.ts";
@@ -110,10 +110,19 @@ describe("what a job may do in storage", () => {
     const file = (object_key: string) => ({ folder_id: "f", object_key, sha256: "" });
     const document = { run: { inputs: [file("a/b"), file("c")], stdin_from: file("d") } };
     const may = (objectKey: string, method: "GET" | "HEAD" | "PUT" | "DELETE" = "GET", folderId = "f") =>
-      readsInput(document, { folderId, objectKey, method });
+      inputFor(document, { folderId, objectKey, method }) !== null;
     expect([may("a/b"), may("c", "HEAD"), may("d")]).toEqual([true, true, true]);
     expect([may("a"), may("a/b/c"), may("c", "PUT"), may("c", "DELETE"), may("c", "GET", "g")]).toEqual(
       Array(5).fill(false),
     );
+  });
+
+  test("O-01: is to read the one that it means of two files that had the same key", () => {
+    const file = (sha256: string) => ({ folder_id: "f", object_key: "a", sha256 });
+    const document = { run: { inputs: [file("1"), file("2")] } };
+    const asked = { folderId: "f", objectKey: "a", method: "GET" as const };
+    expect(inputFor(document, { ...asked, sha256: "sha256:2" })).toEqual(file("2"));
+    expect(inputFor(document, { ...asked, sha256: "3" })).toEqual(file("1"));
+    expect(inputFor(document, asked)).toEqual(file("1"));
   });
 });

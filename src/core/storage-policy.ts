@@ -16,7 +16,7 @@ const prefixCharsMax = 512;
 const partCharsMax = 255;
 
 /** An object that a document names, with the SHA-256 that its bytes must have. */
-type StoredFile = { folder_id: string; object_key: string; sha256: string };
+export type StoredFile = { folder_id: string; object_key: string; sha256: string };
 
 /** The part of a document that concerns storage. */
 type StorageUse = {
@@ -46,20 +46,27 @@ export function storagePolicyOf(document: StorageUse): StorageRight[] | null {
 }
 
 /**
- * Whether the document names this object as an input, which its attempts may then read. These rights are not in the
- * policy, because it has to fit into a token and there may be hundreds of inputs.
+ * The input that is meant by this request, if the document names the object as one: its attempts may then read it. These
+ * rights are not in the policy, because it has to fit into a token and there may be hundreds of inputs. If the document names
+ * several files that had the same key one after the other, the request says which by its hash.
  */
-export function readsInput(
+export function inputFor(
   document: StorageUse,
-  wanted: { folderId: string; objectKey: string; method: StorageRight["method"] },
-): boolean {
-  if (wanted.method !== "GET" && wanted.method !== "HEAD") return false;
-  return inputsOf(document).some(
+  wanted: {
+    folderId: string;
+    objectKey: string;
+    method: StorageRight["method"];
+    sha256?: string | undefined;
+  },
+): StoredFile | null {
+  if (wanted.method !== "GET" && wanted.method !== "HEAD") return null;
+  const named = inputsOf(document).filter(
     ({ folder_id, object_key }) => folder_id === wanted.folderId && object_key === wanted.objectKey,
   );
+  return named.find(({ sha256 }) => sha256 === wanted.sha256?.replace(/^sha256:/, "")) ?? named[0] ?? null;
 }
 
-function inputsOf({ run }: StorageUse): readonly StoredFile[] {
+export function inputsOf({ run }: StorageUse): readonly StoredFile[] {
   return [...(run?.inputs ?? []), ...(run?.stdin_from === undefined ? [] : [run.stdin_from])];
 }
 

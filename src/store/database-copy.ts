@@ -99,7 +99,7 @@ export const copyParts: readonly CopyPart[] = [
   part(
     "objects",
     "id",
-    "tenant_id user_id folder_id object_key job_id attempt state size sha256 created_at expires_at store_upload stored_as",
+    "tenant_id user_id folder_id object_key job_id attempt state size sha256 created_at expires_at store_upload stored_as replaced_at",
   ),
   part("object_usage", "tenant_id", "bytes"),
   part("receipt_signatures", "id", "text signature worker_id public_key created_at"),
@@ -108,6 +108,7 @@ export const copyParts: readonly CopyPart[] = [
   part("events", "seq", "ts event tenant_id job_id owner_id job_seq details origin"),
   part("audit_seals", "seq", "severity hash"),
   part("jobs", "seq", `${recordColumns.join(" ")} ${ofJobs}`),
+  part("job_inputs", "job_seq folder_id object_key sha256", "tenant_id"),
   part("small_outputs", "job_seq attempt", "stdout stderr"),
 ];
 

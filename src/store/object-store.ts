@@ -27,16 +27,20 @@ export type ObjectStore = {
   }): Promise<string | null>;
   /**
    * Everything has arrived, with this size and hash and under this name. The first call makes it the file; it never changes
-   * after that. A user's file can be read from now on, for as long as given, and replaces the user's earlier upload
-   * with the same key; a job's file waits for the end of its attempt. Returns the file, which is another one's if that
+   * after that. A user's file can be read from now on, for as long as given, and takes the name of the user's earlier upload
+   * with the same key. That one ends, unless a job names it as an input: then it stays until no such job is left. A job's file waits
+   * for the end of its attempt. Returns the file, which is another one's if that
    * came first. Null if the upload no longer exists.
    */
   arriveObject(input: ArrivedObject): Promise<StoredObject | null>;
 
   /** Null if it does not exist, or no longer. */
   getObject(input: { id: string; nowMs: number }): Promise<StoredObject | null>;
-  /** The file under this key that was the last to arrive; of one user, or of anybody in the tenant. */
-  findObject(input: ObjectKey & { userId: string | null; nowMs: number }): Promise<StoredObject | null>;
+  /**
+   * The file under this key that was the last to arrive; of one user, or of anybody in the tenant. With a hash, the last one
+   * that has it.
+   */
+  findObject(input: WantedObject): Promise<StoredObject | null>;
   /** Uploads of one user under this key that have not ended, newest first. */
   listUploads(input: ObjectKey & { userId: string; nowMs: number }): Promise<StoredObject[]>;
   /** What the attempts of a job have stored, and are storing. */
@@ -59,6 +63,12 @@ export type ObjectStore = {
 };
 
 export type ObjectKey = { tenantId: string; folderId: string; objectKey: string };
+
+export type WantedObject = ObjectKey & {
+  userId: string | null;
+  sha256?: string | undefined;
+  nowMs: number;
+};
 
 export type NewUpload = ObjectKey & {
   /** Used unless the upload continues under an old one. Ids that are made later sort later. */

@@ -53,7 +53,7 @@ async function fetchFile(deps: FileDeps, attempt: FileAttempt, wanted: Wanted): 
   const { folder_id: folderId, object_key: objectKey, sha256 } = file;
   const handle = await open(target, "wx", 0o600);
   try {
-    const askUrl = () => fileUrl(deps, attempt, { folderId, objectKey, method: "GET" });
+    const askUrl = () => fileUrl(deps, attempt, { folderId, objectKey, method: "GET", sha256 });
     await downloadFile(deps.transfer, { target: handle, askUrl, sha256, bytesMax, signal: attempt.signal });
   } catch (error) {
     // What is reported of the attempt needs room on the same disk.

@@ -7,7 +7,7 @@ import { sha256Hex } from "../../src/signing/mac.ts";
 import { eventually } from "../support/eventually.ts";
 import { pathOf, presign, presignForJob, put, uploadForJob } from "../support/files.ts";
 import { stillEnv } from "../support/hub.ts";
-import { freshName, runningJob } from "../support/jobs.ts";
+import { claimJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 import { startMemoryHub } from "../support/memory-hub.ts";
 import { startedForAll, tokensOf } from "../support/use-hub.ts";
 
@@ -205,6 +205,20 @@ describe("O-01: a URL that has completed a file", () => {
     const bytes = await hub.call("GET", pathOf({ url: String(answer.headers["location"]) }));
     expect(bytes.text).toBe("forty-two");
   });
+});
+
+test("O-01: a waiting job gets the file that it names, although a new URL has replaced it", async () => {
+  const key = newKey();
+  expect(await put(hub, await urlFor(key), text)).toMatchObject({ status: 201 });
+  const input = { folder_id: key.folderId, object_key: key.objectKey, sha256: facts.sha256, path: "a" };
+  const run = { kind: "exec", argv: ["true"], inputs: [input] };
+  const { id, type } = await submitJob(hub, { token: tokens.alice, run });
+  expect(await put(hub, await urlFor(key, {}), other)).toMatchObject({ status: 201 });
+  expect(await fileAt(key)).toBe("forty-one");
+  const held = await claimJob(hub, { workerId: await registerWorker(hub, { document_format: 100 }), type });
+  expect(held.id).toBe(id);
+  const [url] = await presignForJob(hub, held, { ...key, method: "GET" });
+  expect((await hub.call("GET", pathOf(url!))).text).toBe("forty-two");
 });
 
 test("O-01: what was left when the hub was killed before the row was asked does not disturb the next try", async () => {

@@ -121,6 +121,41 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect(await expired(), "what was replaced").toEqual([first.id]);
     });
 
+    it("O-01: that a job names as its input stay when they are replaced, until the job is deleted", async () => {
+      const other = "b".repeat(64);
+      const named = await stored();
+      const input = { folder_id: key.folderId, object_key: key.objectKey, sha256 };
+      await scene().register();
+      const job = await scene().submitAndClaim({ tenantId: "acme", inputs: [input, input] });
+      const second = upload({ sha256: other });
+      await open(second);
+      await arrive(second.id, { sha256: other });
+      expect(await find()).toMatchObject({ id: second.id });
+      const byHash = (hash: string) =>
+        scene().store.findObject({ ...key, userId: "u1", sha256: hash, nowMs: scene().nowMs });
+      expect(await byHash(sha256)).toMatchObject({ id: named });
+      expect(await byHash(other)).toMatchObject({ id: second.id });
+      expect(await byHash("c".repeat(64))).toBeNull();
+      expect(await expired()).toEqual([]);
+      await scene().change(job, resultOf("1"));
+      expect(await expired(), "a job that has ended still names it").toEqual([]);
+      const { nowMs } = scene();
+      const prune = { endedBefore: nowMs + 1, quarantinedBefore: nowMs + 1, limit: 9, nowMs };
+      expect(await scene().store.pruneJobs(prune)).toEqual([job.job.id]);
+      expect(await expired()).toEqual([named]);
+      expect(await byHash(sha256)).toBeNull();
+      expect(await find()).toMatchObject({ id: second.id });
+    });
+
+    it("O-01: that were replaced by the same bytes go at once: whoever names them gets the new ones", async () => {
+      const named = await stored();
+      const input = { folder_id: key.folderId, object_key: key.objectKey, sha256 };
+      await scene().submit({ tenantId: "acme", inputs: [input] });
+      const again = await stored();
+      expect(await expired()).toEqual([named]);
+      expect(await find()).toMatchObject({ id: again });
+    });
+
     it("O-01: never change once they have arrived: whoever comes later is given the first", async () => {
       const one = upload({ size: null, sha256: null });
       await open(one);

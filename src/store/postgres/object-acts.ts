@@ -110,7 +110,7 @@ export async function arriveObject(tx: Transaction, arrived: ArrivedObject): Pro
   const upload = await lockObject(tx.sql, { id, nowMs });
   if (upload?.state !== "arriving") return upload;
   const isOfJob = upload.jobId !== null;
-  if (!isOfJob) expireReplaced(tx, upload, nowMs);
+  if (!isOfJob) replaceOlder(tx, upload, { sha256, nowMs });
   await charge(tx, upload.tenantId, size - (upload.size ?? 0));
   return tx.sql.first<StoredObject>(
     `UPDATE objects SET state = $1, size = $2, sha256 = $3, stored_as = $4, created_at = $5, expires_at = $6
@@ -125,15 +125,40 @@ export async function arriveObject(tx: Transaction, arrived: ArrivedObject): Pro
   );
 }
 
-function expireReplaced(tx: Transaction, upload: StoredObject, nowMs: number): void {
+/** Whether a job names this file as an input. */
+const isNamed = `EXISTS (SELECT 1 FROM job_inputs AS named WHERE named.tenant_id = objects.tenant_id
+  AND named.folder_id = objects.folder_id AND named.object_key = objects.object_key AND named.sha256 = objects.sha256)`;
+
+/** The older files of the key lose its name. One that a job may still ask for stays, unless the new one has the same bytes. */
+function replaceOlder(
+  tx: Transaction,
+  upload: StoredObject,
+  { sha256, nowMs }: { sha256: string; nowMs: number },
+): void {
   tx.send(
-    `UPDATE objects SET expires_at = $1 WHERE tenant_id = $2 AND folder_id = $3 AND object_key = $4 AND user_id = $5
-        AND job_id IS NULL AND state = 'kept'`,
+    `UPDATE objects SET replaced_at = $1::bigint,
+          expires_at = CASE WHEN sha256 <> $2 AND ${isNamed} THEN expires_at ELSE $1::bigint END
+        WHERE tenant_id = $3 AND folder_id = $4 AND object_key = $5 AND user_id = $6 AND job_id IS NULL
+        AND state = 'kept'`,
     nowMs,
+    sha256,
     upload.tenantId,
     upload.folderId,
     upload.objectKey,
     upload.userId,
+  );
+}
+
+/** Replaced files that no job names any more. */
+async function expireReplaced(
+  { sql }: Transaction,
+  { nowMs, limit }: { nowMs: number; limit: number },
+): Promise<void> {
+  await sql.run(
+    `UPDATE objects SET expires_at = $1 WHERE id IN (
+        SELECT id FROM objects WHERE replaced_at IS NOT NULL AND expires_at > $1 AND NOT ${isNamed} LIMIT $2)`,
+    nowMs,
+    limit,
   );
 }
 
@@ -162,9 +187,11 @@ export async function dropObject(
 
 /** An attempt may run for days after it has put a file; what it holds stays for another while. */
 export async function listExpired(
-  { sql }: Transaction,
+  tx: Transaction,
   { nowMs, holdUntil, limit }: { nowMs: number; holdUntil: number; limit: number },
 ): Promise<StoredObject[]> {
+  const { sql } = tx;
+  await expireReplaced(tx, { nowMs, limit });
   const due = await sql.all<StoredObject>(
     `SELECT ${columns} FROM objects WHERE expires_at IS NOT NULL AND expires_at <= $1 ORDER BY expires_at LIMIT $2`,
     nowMs,

@@ -1,4 +1,4 @@
-import type { NewUpload, ObjectKey, StoredObject } from "../object-store.ts";
+import type { NewUpload, ObjectKey, StoredObject, WantedObject } from "../object-store.ts";
 import type { Connection } from "./connection.ts";
 
 export const columns = `id, tenant_id AS "tenantId", user_id AS "userId", folder_id AS "folderId",
@@ -26,16 +26,18 @@ export function lockObject(
 
 export function findObject(
   sql: Connection,
-  { tenantId, folderId, objectKey, userId, nowMs }: ObjectKey & { userId: string | null; nowMs: number },
+  { tenantId, folderId, objectKey, userId, sha256, nowMs }: WantedObject,
 ): Promise<StoredObject | null> {
   return sql.first<StoredObject>(
     `SELECT ${columns} FROM objects WHERE tenant_id = $1 AND folder_id = $2 AND object_key = $3 AND state = 'kept'
-        AND user_id = coalesce($4, user_id) AND ${lives("$5")} ORDER BY created_at DESC, id DESC LIMIT 1`,
+        AND user_id = coalesce($4, user_id) AND sha256 = coalesce($6, sha256) AND ${lives("$5")}
+        ORDER BY created_at DESC, id DESC LIMIT 1`,
     tenantId,
     folderId,
     objectKey,
     userId,
     nowMs,
+    sha256 ?? null,
   );
 }
 

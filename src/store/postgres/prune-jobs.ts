@@ -34,7 +34,8 @@ export async function pruneJobs(tx: Transaction, input: PruneInput): Promise<str
   const seqs = rows.map((row) => row["seq"] as number);
   for (const table of ["ended", "jobs", "job_outputs"])
     tx.send(`DELETE FROM ${table} WHERE seq = ANY ($1)`, seqs);
-  tx.send("DELETE FROM small_outputs WHERE job_seq = ANY ($1)", seqs);
+  for (const table of ["small_outputs", "job_inputs"])
+    tx.send(`DELETE FROM ${table} WHERE job_seq = ANY ($1)`, seqs);
   const ids = rows.map((row) => row["id"] as string);
   // What jobs have stored goes with them.
   tx.send("UPDATE objects SET expires_at = 0 WHERE job_id = ANY ($1)", ids);

@@ -1,7 +1,8 @@
 import { submitEffects } from "../../core/effects.ts";
-import { type NewJob, newJobRecord } from "../../core/job.ts";
+import { type JobRecord, type NewJob, newJobRecord } from "../../core/job.ts";
 import { parseQueueKey } from "../../core/queue-key.ts";
 import { queuesAllowed } from "../../core/quota.ts";
+import type { StoredFile } from "../../core/storage-policy.ts";
 import { sealJob } from "../job-seal.ts";
 import type { Store, SubmitOutcome } from "../store.ts";
 import { answerRepeat, type KnownJob, refusalByQuota } from "../submit-rules.ts";
@@ -84,8 +85,21 @@ function accept(tx: Transaction, job: NewJob, { origin }: SubmitInput, { known, 
   const { document, summary, isKeyChosen } = job;
   if (rows.length === rowsSent) tx.sendStatement(insertJobs(rows.splice(0)));
   rows.push({ job: record, queueId: queue.id, isKeyChosen, document, mac, summary });
+  if (job.inputs !== undefined) insertInputs(tx, record, job.inputs);
   tx.apply(null, submitEffects(record, origin), queue.id);
   known.add(job);
+}
+
+function insertInputs(tx: Transaction, job: JobRecord, inputs: readonly StoredFile[]): void {
+  tx.send(
+    `INSERT INTO job_inputs (job_seq, tenant_id, folder_id, object_key, sha256)
+      SELECT $1, $2, * FROM unnest($3::text[], $4::text[], $5::text[]) ON CONFLICT DO NOTHING`,
+    job.seq,
+    job.tenantId,
+    inputs.map(({ folder_id }) => folder_id),
+    inputs.map(({ object_key }) => object_key),
+    inputs.map(({ sha256 }) => sha256),
+  );
 }
 
 /** New queues exist from now on, whatever becomes of this transaction: all hubs must agree on their numbers. */

@@ -7,6 +7,7 @@ import {
   type StoredObject,
   type UploadOutcome,
   unfinishedMax,
+  type WantedObject,
 } from "../object-store.ts";
 import { type Context, RefusedAct } from "./context.ts";
 import type { ReadContext } from "./read-context.ts";
@@ -105,7 +106,7 @@ export function arriveObject(context: Context, arrived: ArrivedObject): StoredOb
   const upload = getObject(context, { id, nowMs });
   if (upload?.state !== "arriving") return upload;
   const isOfJob = upload.jobId !== null;
-  if (!isOfJob) expireReplaced(context, upload, nowMs);
+  if (!isOfJob) replaceOlder(context, upload, { sha256, nowMs });
   charge(context, upload.tenantId, size - (upload.size ?? 0));
   context.sql.run(
     `UPDATE objects SET state = ?, size = ?, sha256 = ?, stored_as = ?, created_at = ?, expires_at = ?
@@ -121,15 +122,37 @@ export function arriveObject(context: Context, arrived: ArrivedObject): StoredOb
   return objectById(context, id);
 }
 
-function expireReplaced(context: Context, upload: StoredObject, nowMs: number): void {
-  context.sql.run(
-    `UPDATE objects SET expires_at = ? WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND user_id = ?
-        AND job_id IS NULL AND state = 'kept'`,
+/** Whether a job names this file as an input. */
+const isNamed = `EXISTS (SELECT 1 FROM job_inputs AS named WHERE named.tenant_id = objects.tenant_id
+  AND named.folder_id = objects.folder_id AND named.object_key = objects.object_key AND named.sha256 = objects.sha256)`;
+
+/** The older files of the key lose its name. One that a job may still ask for stays, unless the new one has the same bytes. */
+function replaceOlder(
+  { sql }: Context,
+  upload: StoredObject,
+  { sha256, nowMs }: { sha256: string; nowMs: number },
+): void {
+  sql.run(
+    `UPDATE objects SET replaced_at = ?1,
+          expires_at = CASE WHEN sha256 <> ?2 AND ${isNamed} THEN expires_at ELSE ?1 END
+        WHERE tenant_id = ?3 AND folder_id = ?4 AND object_key = ?5 AND user_id = ?6 AND job_id IS NULL
+        AND state = 'kept'`,
     nowMs,
+    sha256,
     upload.tenantId,
     upload.folderId,
     upload.objectKey,
     upload.userId,
+  );
+}
+
+/** Replaced files that no job names any more. */
+function expireReplaced({ sql }: Context, { nowMs, limit }: { nowMs: number; limit: number }): void {
+  sql.run(
+    `UPDATE objects SET expires_at = ?1 WHERE id IN (
+        SELECT id FROM objects WHERE replaced_at IS NOT NULL AND expires_at > ?1 AND NOT ${isNamed} LIMIT ?2)`,
+    nowMs,
+    limit,
   );
 }
 
@@ -146,15 +169,17 @@ export function getObject(
 
 export function findObject(
   context: Context,
-  { tenantId, folderId, objectKey, userId, nowMs }: ObjectKey & { userId: string | null; nowMs: number },
+  { tenantId, folderId, objectKey, userId, sha256, nowMs }: WantedObject,
 ): StoredObject | null {
   return context.sql.first<StoredObject>(
     `SELECT ${columns} FROM objects WHERE tenant_id = ? AND folder_id = ? AND object_key = ? AND state = 'kept'
-        AND user_id = coalesce(?, user_id) AND ${lives} ORDER BY created_at DESC, id DESC LIMIT 1`,
+        AND user_id = coalesce(?, user_id) AND sha256 = coalesce(?, sha256) AND ${lives}
+        ORDER BY created_at DESC, id DESC LIMIT 1`,
     tenantId,
     folderId,
     objectKey,
     userId,
+    sha256 ?? null,
     nowMs,
   );
 }
@@ -207,6 +232,7 @@ export function listExpired(
   context: Context,
   { nowMs, holdUntil, limit }: { nowMs: number; holdUntil: number; limit: number },
 ): StoredObject[] {
+  expireReplaced(context, { nowMs, limit });
   const due = context.sql.all<StoredObject>(
     `SELECT ${columns} FROM objects WHERE expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
     nowMs,

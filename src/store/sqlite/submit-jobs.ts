@@ -56,6 +56,17 @@ function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
       job.summary,
     );
   }
+  for (const { folder_id, object_key, sha256 } of job.inputs ?? []) {
+    context.sql.run(
+      `INSERT INTO job_inputs (job_seq, tenant_id, folder_id, object_key, sha256) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT DO NOTHING`,
+      record.seq,
+      job.tenantId,
+      folder_id,
+      object_key,
+      sha256,
+    );
+  }
   applyEffects(context, effects);
   if (effects.readiness === "now") {
     context.fresh.remember(effects.after, job.document);

@@ -4,7 +4,7 @@ import type { AttemptReport } from "../../../core/change.ts";
 import { WritError } from "../../../core/errors.ts";
 import { classify, failureCodes } from "../../../core/failure.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
-import { allowsObject, objectKeyProblem, readsInput } from "../../../core/storage-policy.ts";
+import { allowsObject, inputFor, objectKeyProblem } from "../../../core/storage-policy.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { JobBrief } from "../../../store/store.ts";
@@ -39,14 +39,15 @@ export async function presignByToken(
   }
   const { tenantId, userId, attempt } = held.job;
   const owner = { tenantId, userId, readerId: userId, jobId: call.jobId, attempt };
-  return presignFiles(deps, { ...call, owner });
+  const wantedSha256 = (request: FileUrlRequest) => inputFor(held.document, request)?.sha256;
+  return presignFiles(deps, { ...call, owner, wantedSha256 });
 }
 
 /** A text that is not a key is outside every policy. */
 function mayUse({ policy, document }: TokenJob, request: FileUrlRequest): boolean {
   const { folderId, objectKey } = request;
   if (!folderShape.safeParse(folderId).success || objectKeyProblem(objectKey) !== null) return false;
-  return allowsObject(policy, request) || readsInput(document, request);
+  return allowsObject(policy, request) || inputFor(document, request) !== null;
 }
 
 /**

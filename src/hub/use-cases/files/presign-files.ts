@@ -25,6 +25,8 @@ type PresignCall = {
   identity: Identity;
   origin: Origin;
   requests: FileUrlRequest[];
+  /** The hash that the file must have which is meant by a GET or HEAD; without one, the newest is. */
+  wantedSha256?(request: FileUrlRequest): string | undefined;
   /** Where the caller has reached the hub, without a path. */
   hubUrl: string;
 };
@@ -50,7 +52,9 @@ export async function presignFiles(deps: HubDeps, call: PresignCall): Promise<Fi
     size,
     sha256: sha256?.replace(/^sha256:/, "") ?? null,
   }));
-  const found = await Promise.all(requests.map((request) => findFile(deps, owner, request)));
+  const found = await Promise.all(
+    requests.map((request) => findFile(deps, owner, request, call.wantedSha256?.(request))),
+  );
   const outcome =
     uploads.length === 0
       ? { kind: "opened" as const, ids: [] }
@@ -91,6 +95,7 @@ async function findFile(
   deps: HubDeps,
   owner: FileOwner,
   request: FileUrlRequest,
+  sha256: string | undefined,
 ): Promise<StoredObject | null> {
   const { folderId, objectKey, method } = request;
   if (method === "PUT" || method === "DELETE") return null;
@@ -98,8 +103,12 @@ async function findFile(
   const key = { tenantId, folderId, objectKey };
   const find = (ofUser: string | null) =>
     deps.store.findObject({ ...key, userId: ofUser, nowMs: deps.clock.nowMs() });
+  const findNamed = () =>
+    deps.store.findObject({ ...key, userId: readerId, sha256, nowMs: deps.clock.nowMs() });
   const file =
-    (await find(readerId)) ?? ((await finishUploads(deps, { ...key, userId })) ? await find(readerId) : null);
+    (sha256 === undefined ? null : await findNamed()) ??
+    (await find(readerId)) ??
+    ((await finishUploads(deps, { ...key, userId })) ? await find(readerId) : null);
   if (file !== null && (await hasBytes(deps, file))) return file;
   if (file !== null) throw bytesGone(deps, file, file.size ?? 0);
   if (readerId !== null && (await find(null)) !== null) {

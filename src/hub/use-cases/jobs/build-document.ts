@@ -10,7 +10,7 @@ import type { NewJob } from "../../../core/job.ts";
 import type { JsonValue } from "../../../core/json-value.ts";
 import type { LimitsText } from "../../../core/limits.ts";
 import { queueKey } from "../../../core/queue-key.ts";
-import { outputFolderDefault } from "../../../core/storage-policy.ts";
+import { inputsOf, outputFolderDefault } from "../../../core/storage-policy.ts";
 import { canonicalize, canonicalWriter, type KnownPart } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
@@ -35,6 +35,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     priority: document.priority,
     queueKey: keyOf(document),
     document: text,
+    ...inputsIn(document),
     summary: text.length <= smallDocumentBytes ? null : canonicalize(summaryOf(document)),
     documentSha256: sha256Hex(text),
     idempotencyKey: document.idempotency_key,
@@ -48,6 +49,13 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     createdAt: made.nowMs,
     runAt: Math.max(made.nowMs, submission.run_at ?? made.nowMs + (submission.delay_ms ?? 0)),
   };
+}
+
+/** Most jobs have none, and the field costs something on the way to the store. */
+function inputsIn(document: JobDocument): Pick<NewJob, "inputs"> {
+  const inputs = inputsOf(document);
+  if (inputs.length === 0) return {};
+  return { inputs: inputs.map(({ folder_id, object_key, sha256 }) => ({ folder_id, object_key, sha256 })) };
 }
 
 const writeDocument = canonicalWriter(Object.keys(jobDocument.shape));
