@@ -8,27 +8,36 @@ export const depthMaxDefault = 64;
 /** The parser recurses once per level; this many levels fit into the stack of any thread. */
 export const depthCeiling = 512;
 
+type ParseOptions = {
+  maxDepth?: number;
+  /** How many keys all objects together may have: each is compared, sorted and written several times after this. */
+  keysMax?: number;
+};
+
 /**
  * Reads strict JSON that has exactly one meaning in every language: no duplicate keys, no lone surrogates, no number
  * that a double would change, no `__proto__`, and bounded nesting.
  */
-export function parseJson(text: string, options: { maxDepth?: number } = {}): JsonValue {
+export function parseJson(text: string, options: ParseOptions = {}): JsonValue {
   if (typeof text !== "string") throw new WritError("INVALID_JSON", "JSON text must be a string");
   const maxDepth = Math.min(options.maxDepth ?? depthMaxDefault, depthCeiling);
-  return new Parser(text, maxDepth).document();
+  return new Parser(text, maxDepth, options.keysMax ?? Number.POSITIVE_INFINITY).document();
 }
 
 class Parser {
   readonly #text: string;
   readonly #maxDepth: number;
+  readonly #keysMax: number;
+  #keys = 0;
   #at = 0;
   #depth = 0;
   // The key or index being read at each open level; costs one store per member and gives the path of an error.
   readonly #place: JsonStep[] = [];
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, maxDepth: number, keysMax: number) {
     this.#text = text;
     this.#maxDepth = maxDepth;
+    this.#keysMax = keysMax;
   }
 
   document(): JsonValue {
@@ -67,6 +76,8 @@ class Parser {
         const keyAt = this.#at;
         const key = this.#string();
         this.#place[level] = key;
+        if (++this.#keys > this.#keysMax)
+          this.#fail(`the JSON has more than ${this.#keysMax} keys`, "TOO_LARGE", keyAt);
         if (key in object) this.#fail("the key appears twice in one object", "DUPLICATE_KEY", keyAt);
         if (key === "__proto__") this.#fail('the key "__proto__" is refused', "INVALID_JSON", keyAt);
         if (this.#skipSpace() !== colonCode) this.#fail("a colon was expected");

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { bodyBytes } from "../../src/contract/route.ts";
+import { keysMaxOf } from "../../src/hub/http/read-body.ts";
 import { type Answer, errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
@@ -14,7 +15,12 @@ const world: World = { hub, tokens: tokensOf(hub) };
 const withJson = routeNames.filter((name) => routeOf(name).body !== undefined);
 
 /** What a worker tells about itself may come from a version that is newer than the hub. */
-const ofNewerWorkers: readonly string[] = ["registerWorker", "heartbeatWorker", "saveWorkerMetrics"];
+const ofNewerWorkers: readonly string[] = [
+  "registerWorker",
+  "heartbeatWorker",
+  "saveWorkerMetrics",
+  "refuseClaim",
+];
 
 test.each(withJson.filter((name) => ofNewerWorkers.includes(name)))(
   "%s ignores an unknown field",
@@ -303,3 +309,26 @@ function isAbout(named: string, path: string, what: string): boolean {
   const isNeighbour = named.replace(/\w+$/, "") === path.replace(/\w+$/, "");
   return path.startsWith(named) || named.startsWith(path) || (what === "nothing" && isNeighbour);
 }
+
+test("O-35 a body of many keys is refused before anything is done with them", async () => {
+  const keysMax = keysMaxOf(bodyBytes.ordinary);
+  const withKeys = (count: number) => {
+    const keys = Array.from({ length: count - 2 }, (_, index) => `"${index.toString(36)}":1`);
+    return `{"type":"x","params":{${keys.join(",")}}}`;
+  };
+  const submit = (body: string) => hub.call("POST", "/jobs", { token: world.tokens.alice, body });
+  const refused = await submit(withKeys(keysMax + 1));
+  expect(refused).toMatchObject({ status: 413, code: "TOO_LARGE" });
+  expect(refused.text).toContain(`more than ${keysMax} keys`);
+  expect((await submit(withKeys(keysMax))).status).toBe(201);
+});
+
+test("O-35 a body of many unknown fields is refused with a few of them", async () => {
+  const fields = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`f${index}`, 1]));
+  const answer = await hub.call("POST", "/jobs", {
+    token: world.tokens.alice,
+    body: { type: "x", ...fields },
+  });
+  expect(answer).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
+  expect(answer.text.length).toBeLessThan(10_000);
+});

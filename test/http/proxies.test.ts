@@ -16,6 +16,27 @@ test("a forwarded address counts only from a proxy that is trusted", async () =>
   await hub.stop();
 });
 
+test("O-39 failed logins from many addresses are all refused, and do not fill the log", async () => {
+  const hub = await startMemoryHub({ WRIT_TRUSTED_PROXIES: "127.5.0.1" });
+  const seq = lastSeq(hub.home);
+  const fail = (forwarded: string) =>
+    hub.call("GET", "/jobs", { from: "127.5.0.1", headers: { "X-Forwarded-For": forwarded } });
+  const addresses = Array.from({ length: 1_500 }, (_, index) => `2001:db8:0:${index.toString(16)}::1`);
+  const statuses = new Set((await Promise.all(addresses.map(fail))).map(({ status }) => status));
+  expect([...statuses]).toEqual([401]);
+  const events = readEvents(hub.home, seq);
+  const hits = events.filter(({ event }) => event === "RATE_LIMIT_HIT");
+  // Each tenth of a second allows one more, and each minute one more record of the limit.
+  expect(events.filter(({ event }) => event === "LOGIN_FAILED").length).toBeLessThan(1_500);
+  expect(hits[0]).toMatchObject({ details: { limit: "failed logins", from: "many addresses" } });
+  const body = { type: "x" };
+  expect((await hub.call("POST", "/jobs", { token: hub.admin, from: "127.5.0.1", body })).status).toBe(201);
+  // All addresses of one network are one caller.
+  const near = Array.from({ length: 60 }, (_, index) => `2001:db8:1:1::${index.toString(16)}`);
+  expect((await Promise.all(near.map(fail))).map(({ status }) => status)).toContain(429);
+  await hub.stop();
+});
+
 test("behind a proxy that speaks TLS the session cookie is Secure and the public address is our own page", async () => {
   const hub = await startMemoryHub({ WRIT_PUBLIC_URL: "https://writ.example" });
   const login = await hub.must("POST", "/session", { body: { token: hub.admin } });

@@ -132,6 +132,18 @@ describe("an idempotency key", () => {
     }
   });
 
+  test("O-38 is no way to see another tenant's job: its id is taken, and nothing of it is shown", async () => {
+    const body = { type: "exec", run: exec, job_id: randomUUID() };
+    expect((await submit(body)).status).toBe(201);
+    for (const tried of [body, { ...body, priority: 1 }]) {
+      const answer = await submit(tried, tokens.eve);
+      expect(answer).toMatchObject({ status: 409 });
+      // Only what the caller has sent.
+      expect(errorOf(answer.text).details).toEqual({ index: 0, job_id: body.job_id });
+    }
+    expect((await hub.call("GET", `/jobs/${body.job_id}`, { token: tokens.eve })).status).toBe(404);
+  });
+
   test("makes one job of many requests at once", async () => {
     const body = { type: "exec", run: exec, idempotency_key: freshName("key") };
     const answers = await Promise.all(Array.from({ length: 20 }, () => submit(body)));

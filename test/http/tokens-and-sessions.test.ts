@@ -200,6 +200,27 @@ describe("a session", () => {
     expect(denied.at(-1)).toMatchObject({ origin: { endpoint: "/jobs" } });
   });
 
+  test("O-36 is not given to the page of another site, nor for a body in another charset", async () => {
+    const before = snapshot(hub.home);
+    const body = { token: tokens.alice };
+    const from = (headers: Record<string, string>) => hub.call("POST", "/session", { body, headers });
+    const own = `http://127.0.0.1:${hub.port}`;
+    const foreign: Record<string, string>[] = [
+      { Origin: "https://evil.example" },
+      { Origin: "null" },
+      { Origin: "http://rebound.example", Host: "rebound.example" },
+    ];
+    for (const headers of foreign)
+      expect(await from(headers)).toMatchObject({ status: 403, code: "PERMISSION_DENIED" });
+    for (const charset of ["utf-16", '"UTF-16LE"', "iso-8859-1"]) {
+      const answer = await from({ "Content-Type": `application/json; charset=${charset}` });
+      expect(answer).toMatchObject({ status: 415, code: "UNSUPPORTED_MEDIA_TYPE" });
+    }
+    expect(snapshot(hub.home)).toBe(before);
+    expect((await from({ Origin: own })).status).toBe(200);
+    expect((await from({ "Content-Type": 'application/json; Charset="UTF-8"' })).status).toBe(200);
+  });
+
   test("is never asked for when a token is shown, and gives no access to other origins", async () => {
     const preflight = await hub.call("OPTIONS", "/jobs", { headers: { Origin: "https://evil.example" } });
     expect(preflight.headers["access-control-allow-origin"]).toBeUndefined();

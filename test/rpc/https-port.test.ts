@@ -35,6 +35,23 @@ test("a port that others can reach speaks TLS 1.3 with the home's certificate, a
   await expect(fetch(`http://127.0.0.1:${hub.port}/healthz`)).rejects.toThrow();
 });
 
+test("O-37 a browser that was here over TLS is told to use nothing else, on every path, and not without TLS", async () => {
+  const headerOf = (path: string) =>
+    new Promise<unknown>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port: hub.port, path, agent: false, ca: hub.ca };
+      const call = request(options, (answer) => {
+        resolve(answer.resume().headers["strict-transport-security"]);
+      });
+      call.on("error", reject).end();
+    });
+  for (const path of ["/", "/healthz", "/api/v1/jobs", "/nowhere"])
+    expect(await headerOf(path), path).toBe("max-age=15768000");
+  const plain = await startRpcHub();
+  const answer = await fetch(`${plain.url}/healthz`);
+  expect(answer.headers.get("strict-transport-security")).toBeNull();
+  await plain.stop();
+});
+
 test("the hub says where it is", () => {
   const file = JSON.parse(readFileSync(join(hub.home, "hub.json"), "utf8"));
   expect(file).toMatchObject({ url: "https://hub.example:3000", port: hub.port, grpc_port: hub.grpcPort });

@@ -92,6 +92,9 @@ async function admit(
   const route: Route = routes[name];
   const isAnonymous = credentials.bearer === null && credentials.session === null;
   const stranger = { identity: nobody, jobToken: null };
+  // Otherwise the page of a stranger could sign a person in as somebody else, who then sees what the person does.
+  if (name === "createSession" && exchange.incoming.headers.origin !== undefined)
+    checkBrowser(exchange.incoming, deps.settings);
   if (route.who === "open" || route.who === "signed URL") return stranger;
   if (name === "streamEvents" && deps.settings.publicEvents && isAnonymous) return stranger;
   if (route.who === "job token" && isJobToken(credentials.bearer)) {

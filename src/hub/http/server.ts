@@ -24,6 +24,9 @@ const stopGraceMs = 3_000;
 /** After this time of silence the kernel asks whether the other side is still there. */
 const silenceMs = 60_000;
 
+/** Half a year. A browser that has been here does not ask without TLS again; it ignores this if it doubts the certificate. */
+const strictTransport = "max-age=15768000";
+
 type HttpServerDeps = {
   settings: HubSettings;
   clock: Clock;
@@ -47,6 +50,7 @@ export class HttpServer implements Service {
     const listener: Listener = (incoming, outgoing) => {
       // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
       if (!this.#server.listening) outgoing.shouldKeepAlive = false;
+      if (this.#tlsServer !== null) outgoing.setHeader("Strict-Transport-Security", strictTransport);
       this.#late.watch(incoming);
       answer(incoming, outgoing);
     };

@@ -17,7 +17,7 @@ export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.inf
   const parsed = shape.safeParse(value, { error: plainIssue });
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.slice(0, issuesMax);
-  const [first, ...others] = issues.flatMap((issue) => issuesOf(issue, value));
+  const [first, ...others] = issues.flatMap((issue) => issuesOf(issue, value)).slice(0, issuesMax);
   const error = invalidArgument(first!, ...others);
   const attempts = parsed.error.issues.filter(isTraversal).slice(0, issuesMax);
   const paths = attempts.map((issue) => shownPath(valueAt(issue.path, value)));
@@ -43,7 +43,7 @@ function isTraversal(issue: z.core.$ZodIssue): boolean {
 
 function issuesOf(issue: z.core.$ZodIssue, value: unknown): FieldIssue[] {
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({
+    return issue.keys.slice(0, issuesMax).map((key) => ({
       path: pathText([...issue.path, key]),
       message: "is an unknown field",
     }));
