@@ -102,6 +102,28 @@ describe.skipIf(noPostgres !== undefined)(
       expect(await lockDownDuring(() => scene().submit())).toBe(0);
     });
 
+    const actsOfReaper: [string, () => Promise<unknown>][] = [
+      ["graceLeases", () => scene().store.graceLeases({ nowMs: scene().nowMs - 1, leaseMs: 60_000 })],
+      ["shiftTimes", () => scene().store.shiftTimes({ byMs: 1 })],
+      ["lockDown", () => scene().store.lockDown({ reason: "r", userId: null, nowMs: scene().nowMs, origin })],
+    ];
+    test.each(actsOfReaper)(
+      "O-40 %s waits for a heartbeat that has locked its worker, and has locked no job by then",
+      async (_name, act) => {
+        await scene().register({ id: "w1" });
+        await scene().submitAndClaim();
+        let called: Promise<unknown> | null = null;
+        await whileLocked("SELECT 1 FROM writ.workers FOR UPDATE", async (waiting, client) => {
+          called = act();
+          await waiting(1);
+          // What the heartbeat needs next.
+          await client.query("SELECT 1 FROM writ.active FOR UPDATE NOWAIT");
+          await client.query("LOCK TABLE writ.ready IN ROW SHARE MODE NOWAIT");
+        });
+        await called;
+      },
+    );
+
     test("O-06: equal submissions at two hubs are one job, also if claims wait at both", async () => {
       const other = await scene().openAnother();
       await park("c1");

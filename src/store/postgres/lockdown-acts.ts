@@ -3,12 +3,14 @@ import { lockdownLifted, lockedDown, tenantLocked } from "../act-events.ts";
 import type { Lockdown, TenantLockdown } from "../response-store.ts";
 import type { Connection } from "./connection.ts";
 import type { Transaction } from "./transaction.ts";
+import { lockAllWorkers } from "./worker-row.ts";
 
 type LockInput = { reason: string; userId: string | null; nowMs: number; origin: Origin | null };
 
 /** Locks the hub and takes every worker offline. False if it was already locked: the first reason stays. */
 export async function lockDown(tx: Transaction, input: LockInput): Promise<boolean> {
   const { reason, userId, nowMs } = input;
+  await lockAllWorkers(tx.sql);
   // Whoever is just leasing jobs holds this table, and is waited for: who takes leases back next must find them all.
   await tx.sql.run("LOCK TABLE ready IN EXCLUSIVE MODE");
   const added = await tx.sql.run(

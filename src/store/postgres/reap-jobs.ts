@@ -4,6 +4,7 @@ import { writeJob } from "./change-jobs.ts";
 import { readKept, recordColumns, recordFrom } from "./job-row.ts";
 import { lockJobs } from "./lock-jobs.ts";
 import type { Transaction } from "./transaction.ts";
+import { lockAllWorkers } from "./worker-row.ts";
 
 const dueIn = (place: string): string =>
   `(SELECT seq, due_at FROM ${place} WHERE due_at <= $1 ORDER BY due_at LIMIT $2)`;
@@ -42,6 +43,7 @@ export async function graceLeases(
   tx: Transaction,
   input: { nowMs: number; leaseMs: number },
 ): Promise<{ extended: string[] }> {
+  await lockAllWorkers(tx.sql);
   const rows = await tx.sql.rows(
     `SELECT ${recordColumns} FROM ${recordFrom("active")} ORDER BY j.seq FOR UPDATE OF s`,
   );

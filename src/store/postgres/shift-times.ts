@@ -1,4 +1,5 @@
 import type { Transaction } from "./transaction.ts";
+import { lockAllWorkers } from "./worker-row.ts";
 
 const moved = [
   "created_at",
@@ -13,10 +14,13 @@ const moved = [
 
 /** Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays. */
 export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): Promise<{ shifted: number }> {
+  await lockAllWorkers(tx.sql);
   let shifted = 0;
   // Exactly the jobs that a worker holds and those that may not wait for ever.
-  for (const place of ["active", "ready", "delayed"])
+  for (const place of ["active", "ready", "delayed"]) {
+    await tx.sql.run(`SELECT 1 FROM ${place} WHERE due_at IS NOT NULL ORDER BY seq FOR UPDATE`);
     shifted += await tx.sql.run(`UPDATE ${place} SET ${moved.join(", ")} WHERE due_at IS NOT NULL`, byMs);
+  }
   // After an attempt, run_at is the end of the delay before the next one.
   tx.send("UPDATE delayed SET run_at = run_at + $1::bigint WHERE attempt > 0", byMs);
   tx.send(

@@ -29,6 +29,14 @@ export async function lockWorkers(sql: Connection, workerIds: string[]): Promise
   return new Map(rows.map((row) => [row.id, readWorker(row)]));
 }
 
+/**
+ * The same for acts that change all of them. Everybody locks workers first, then jobs by their numbers, and the log last: a
+ * heartbeat that holds its worker and waits for a job must not meet somebody who has the job and waits for the worker.
+ */
+export async function lockAllWorkers(sql: Connection): Promise<void> {
+  await sql.run("SELECT 1 FROM workers ORDER BY id FOR UPDATE");
+}
+
 export async function listWorkers(sql: Connection): Promise<WorkerRecord[]> {
   return (await sql.all<CountedRow>(`${workerText} ORDER BY w.id`)).map(readWorker);
 }
