@@ -1,7 +1,13 @@
 import { systemClock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { type RepeatedService, repeat, type Service } from "../runtime/service.ts";
-import type { HubBeat, HubIntroduction, HubRow, HubSeat } from "../store/hub-seat.ts";
+import {
+  type HubBeat,
+  type HubIntroduction,
+  type HubRow,
+  type HubSeat,
+  isLeadLost,
+} from "../store/hub-seat.ts";
 
 /** The hub that leads only has to show that it lives. */
 const beatMs = 1_000;
@@ -157,5 +163,15 @@ export function whileLeading(lead: Lead, service: Service, onError: (error: unkn
       stopListening();
       await inTurn();
     },
+  };
+}
+
+/**
+ * For services of the leader: that another hub has taken the lead in the middle of a round is no fault. The leadership has logged
+ * it, and nothing is lost, because the other hub continues from the same place.
+ */
+export function unlessLeadLost(report: (error: unknown) => void): (error: unknown) => void {
+  return (error) => {
+    if (!isLeadLost(error)) report(error);
   };
 }

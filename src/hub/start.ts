@@ -31,7 +31,7 @@ import { createListener } from "./http/listener.ts";
 import { OpenBodies } from "./http/open-bodies.ts";
 import { OpenStreams } from "./http/open-streams.ts";
 import { HttpServer } from "./http/server.ts";
-import { whileLeading } from "./leadership.ts";
+import { unlessLeadLost, whileLeading } from "./leadership.ts";
 import { planMigration, takeSeat } from "./open-database.ts";
 import { openDeps } from "./open-deps.ts";
 import { recover } from "./recover.ts";
@@ -193,10 +193,14 @@ function hubServices(
 ): Service[] {
   const { http, rpc, streams, bodies, tls, osUser, clock, outage } = parts;
   const lead = (service: Service): Service =>
-    whileLeading(deps.leadership, service, (error) =>
-      deps.logger.error(
-        { err: error, service: service.name },
-        "a service of the leader could not start or stop",
+    whileLeading(
+      deps.leadership,
+      service,
+      unlessLeadLost((error) =>
+        deps.logger.error(
+          { err: error, service: service.name },
+          "a service of the leader could not start or stop",
+        ),
       ),
     );
   const channels = openChannels(deps.settings, deps.clock);

@@ -1,3 +1,5 @@
+import { WritError } from "../core/errors.ts";
+
 /** A hub that serves a database. */
 export type HubRow = {
   id: string;
@@ -69,4 +71,14 @@ export function onlySeat(release: () => void): HubSeat {
       isLeft = true;
     },
   };
+}
+
+/** The refusal of an act that only the hub that leads may do. It was done by nobody, or by the hub that leads now. */
+export function leadLost(): WritError {
+  const message = "another hub leads now, and does this; nothing was changed";
+  return new WritError("STATE_CONFLICT", message, { lead_lost: true });
+}
+
+export function isLeadLost(error: unknown): boolean {
+  return error instanceof WritError && error.details?.["lead_lost"] === true;
 }

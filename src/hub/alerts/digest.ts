@@ -1,6 +1,7 @@
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { EventCount } from "../../store/audit-store.ts";
 import type { HubDeps } from "../deps.ts";
+import { unlessLeadLost } from "../leadership.ts";
 import { digestKinds } from "./response-rules.ts";
 import { waitingMax } from "./sender.ts";
 
@@ -13,7 +14,9 @@ const rowsMax = 100;
 /** Sends a mail once a day, at the set time in the hub's local time, with everything unusual since the last one. */
 export function createDigest(deps: HubDeps): Service {
   const { clock, logger, settings } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the daily digest could not be sent");
+  const onError = unlessLeadLost((error) =>
+    logger.error({ err: error }, "the daily digest could not be sent"),
+  );
   return repeat({ name: "digest", intervalMs: roundMs, clock, onError }, async (signal) => {
     const reader = await deps.store.getLogReader({ name: "digest" });
     const nowMs = clock.nowMs();

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { NewEvent } from "../../core/events.ts";
 import { systemClock as clock } from "../../runtime/clock.ts";
 import { silentLogger } from "../../runtime/logger.ts";
+import { leadLost } from "../../store/hub-seat.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import type { EventFilter } from "../../store/store.ts";
 import { EventFeed } from "../services/event-feed.ts";
@@ -95,4 +96,35 @@ test("an event is answered once, although what follows from it could not be reco
   const message = await store.nextMessage({ channel: "webhook" });
   await store.finishMessage({ id: message!.id, retryAt: null });
   expect(await store.nextMessage({ channel: "webhook" })).toBeNull();
+});
+
+test("O-41 another hub that takes the lead in the middle of a round is no error, and the round is not lost", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
+  const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
+  const feed = new EventFeed(store, clock);
+  await feed.start();
+  onTestFinished(async () => {
+    await feed.stop();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const logged: unknown[] = [];
+  const logger = { ...silentLogger, error: (what: unknown) => logged.push(what) };
+  const refusals = [leadLost(), new Error("the disk is full")];
+  const advanceLogReader = async (input: Parameters<typeof store.advanceLogReader>[0]) => {
+    const refusal = input.memory.includes('"ts":1') ? refusals.shift() : undefined;
+    if (refusal !== undefined) throw refusal;
+    return store.advanceLogReader(input);
+  };
+  const deps = { store: { ...store, advanceLogReader }, feed, clock, logger, channels: [] };
+  const settings = { publicUrl: null };
+  const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
+  await responder.start();
+  await store.recordEvents({ events: [failure] });
+  const { last } = await store.eventRange();
+  await expect
+    .poll(async () => (await store.getLogReader({ name: "responder" })).seq)
+    .toBeGreaterThanOrEqual(last);
+  await responder.stop();
+  expect(logged).toEqual([{ err: new Error("the disk is full") }]);
 });

@@ -2,6 +2,7 @@ import type { LoggedEvent, NewEvent } from "../../core/events.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { WorkerOwner } from "../../store/worker-owner.ts";
 import type { HubDeps } from "../deps.ts";
+import { unlessLeadLost } from "../leadership.ts";
 import { lockDown, lockTenant } from "../use-cases/access/lockdown.ts";
 import { type AlertBudgets, type AlertSummary, maySend, takeSummaries } from "./alert-budget.ts";
 import { alertText, summaryText } from "./alert-text.ts";
@@ -23,7 +24,9 @@ type ResponderDeps = HubDeps & { channels: readonly { name: string }[] };
  */
 export function createResponder(deps: ResponderDeps): Service {
   const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the response to security events failed");
+  const onError = unlessLeadLost((error) =>
+    logger.error({ err: error }, "the response to security events failed"),
+  );
   let position: LogPosition;
   /** Events about the last turn that are not in the log yet. */
   let raised: NewEvent[] = [];

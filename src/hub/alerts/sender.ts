@@ -2,6 +2,7 @@ import { backOffMs } from "../../runtime/back-off.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { OutboxMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";
+import { unlessLeadLost } from "../leadership.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { type Channel, type SendError, trySend } from "./channel.ts";
 
@@ -15,8 +16,9 @@ const givenUpMs = 24 * 3_600_000;
 /** Sends the messages in the outbox, each channel by itself and in order. Jobs never wait for any of this. */
 export function createSender(deps: HubDeps, channels: readonly Channel[]): Service[] {
   return channels.map((channel) => {
-    const onError = (error: unknown) =>
-      deps.logger.error({ err: error, channel: channel.name }, "the outbox could not be read");
+    const onError = unlessLeadLost((error) =>
+      deps.logger.error({ err: error, channel: channel.name }, "the outbox could not be read"),
+    );
     return repeat(
       { name: `sender ${channel.name}`, intervalMs: roundMs, clock: deps.clock, onError },
       async (signal) => {

@@ -10,6 +10,7 @@ import {
 } from "../../runtime/mqtt/connect-mqtt.ts";
 import { type RepeatedService, repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
+import { unlessLeadLost } from "../leadership.ts";
 import { eventMessage, isNumbered, type NumberedEvent, statusMessage } from "./event-message.ts";
 import type { MqttSettings } from "./mqtt-settings.ts";
 
@@ -48,7 +49,9 @@ export class MqttPublisher implements Service {
   constructor(deps: PublisherDeps, settings: MqttSettings) {
     this.#deps = deps;
     this.#settings = settings;
-    const onError = (error: unknown) => deps.logger.error({ err: error }, "events could not be sent by MQTT");
+    const onError = unlessLeadLost((error) =>
+      deps.logger.error({ err: error }, "events could not be sent by MQTT"),
+    );
     this.#rounds = repeat({ name: this.name, intervalMs: roundMs, clock: deps.clock, onError }, (signal) =>
       this.#round(signal),
     );

@@ -1,6 +1,6 @@
 import type { Effects } from "../../core/effects.ts";
-import { WritError } from "../../core/errors.ts";
 import type { NewEvent } from "../../core/events.ts";
+import { leadLost } from "../hub-seat.ts";
 import { isSealed, sealJob } from "../job-seal.ts";
 import { noteEffects } from "../note-effects.ts";
 import type { Position, Reading } from "./claim-floors.ts";
@@ -90,8 +90,7 @@ export class Transaction {
   async requireLead(): Promise<void> {
     if (this.context.term === undefined) return;
     const held = await this.sql.first("SELECT 1 FROM leader WHERE term = $1 FOR SHARE", this.context.term());
-    if (held === null)
-      throw new WritError("STATE_CONFLICT", "another hub leads now, and does this; nothing was changed");
+    if (held === null) throw leadLost();
   }
 
   /** Sends a statement whose answer nobody needs, but for its failure. */
