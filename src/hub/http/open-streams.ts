@@ -1,13 +1,12 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../runtime/clock.ts";
 import { repeat, type Service, together } from "../../runtime/service.ts";
+import { stuckMs } from "./drained.ts";
 
 /** How often streams check whether their token is still valid; a stream with a revoked token ends within 5 s. */
 const lookMs = 2_000;
 /** Proxies and workers consider a silent connection dead. */
 const pingMs = 15_000;
-/** A client that accepts nothing for this long is gone. */
-const stuckMs = 120_000;
 
 type Stream = {
   response: ServerResponse;

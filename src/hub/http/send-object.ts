@@ -1,12 +1,10 @@
 import { openObject, type ReadableObject } from "../use-cases/files/read-object.ts";
 import { uploadProgress } from "../use-cases/files/receive-upload.ts";
 import { type Answer, type Call, written } from "./call.ts";
+import { drained, endAnswer } from "./drained.ts";
 import { type Exchange, headerOf } from "./exchange.ts";
-import { drained, parseRange } from "./stream-output.ts";
+import { parseRange } from "./stream-output.ts";
 import { ticketOf } from "./ticket-of.ts";
-
-/** A reader that takes nothing for this long is gone. */
-const stuckMs = 120_000;
 
 /** The bytes of a file for a signed URL, all or a range of them. HEAD answers without them, also for an upload. */
 export async function getObject(call: Call<"getObject">): Promise<Answer<"getObject">> {
@@ -30,11 +28,11 @@ export async function getObject(call: Call<"getObject">): Promise<Answer<"getObj
     ...(range === null ? {} : { "Content-Range": `bytes ${start}-${end - 1}/${object.size}` }),
   };
   if (exchange.incoming.method === "HEAD") return head(exchange, status, headers);
-  return send(exchange, object, { start, end, status, headers });
+  return send(call, object, { start, end, status, headers });
 }
 
 async function send(
-  { outgoing }: Exchange,
+  { deps: { clock }, exchange: { outgoing } }: Call<"getObject">,
   object: ReadableObject,
   {
     start,
@@ -46,16 +44,10 @@ async function send(
   outgoing.writeHead(status, headers);
   for await (const piece of object.read(start, end)) {
     if (outgoing.destroyed) break;
-    if (!outgoing.write(piece)) await takenBy(outgoing);
+    if (!outgoing.write(piece)) await drained(outgoing, clock);
   }
-  outgoing.end();
+  endAnswer(outgoing, clock);
   return { status, body: written };
-}
-
-async function takenBy(outgoing: Exchange["outgoing"]): Promise<void> {
-  const stuck = setTimeout(() => outgoing.destroy(), stuckMs);
-  await drained(outgoing);
-  clearTimeout(stuck);
 }
 
 function head(

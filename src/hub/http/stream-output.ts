@@ -2,7 +2,8 @@ import { WritError } from "../../core/errors.ts";
 import { admitOutputStream } from "../use-cases/access/admit-stream.ts";
 import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
 import { type Answer, type Call, written } from "./call.ts";
-import { type Exchange, headerOf, refuseHead } from "./exchange.ts";
+import { drained, endAnswer } from "./drained.ts";
+import { headerOf, refuseHead } from "./exchange.ts";
 import { stillAllowed } from "./stream-events.ts";
 
 /** The bytes of one stream of one attempt: what exists, a range of it, or all of it as it is written. */
@@ -13,9 +14,9 @@ export async function readOutput(call: Call<"readOutput">): Promise<Answer<"read
   const offset = query.offset ?? 0;
   if (query.follow === true) return follow(call, output, offset);
   const range = parseRange(headerOf(exchange, "range"), output.size, "output");
-  if (range !== null) return send(exchange, output, { ...range, isPart: true });
+  if (range !== null) return send(call, output, { ...range, isPart: true });
   if (offset > output.size) throw unsatisfiable(output.size, "output");
-  return send(exchange, output, { start: offset, end: output.size, isPart: false });
+  return send(call, output, { start: offset, end: output.size, isPart: false });
 }
 
 async function follow(
@@ -49,7 +50,7 @@ async function follow(
 }
 
 async function send(
-  { outgoing }: Exchange,
+  { deps, exchange: { outgoing } }: Call<"readOutput">,
   output: Output,
   part: { start: number; end: number; isPart: boolean },
 ): Promise<Answer<"readOutput">> {
@@ -67,9 +68,9 @@ async function send(
   outgoing.writeHead(status, headers);
   try {
     for (; piece.done !== true && !outgoing.destroyed; piece = await pieces.next()) {
-      if (!outgoing.write(piece.value)) await drained(outgoing);
+      if (!outgoing.write(piece.value)) await drained(outgoing, deps.clock);
     }
-    outgoing.end();
+    endAnswer(outgoing, deps.clock);
   } finally {
     await pieces.return(undefined);
   }
@@ -80,18 +81,6 @@ async function send(
 async function refuseUnreadable(output: Output, offset: number): Promise<void> {
   if (offset >= output.size) return;
   for await (const _ of output.read(offset, offset + 1)) return;
-}
-
-export function drained(outgoing: Exchange["outgoing"]): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      outgoing.off("drain", done);
-      outgoing.off("close", done);
-      resolve();
-    };
-    outgoing.once("drain", done);
-    outgoing.once("close", done);
-  });
 }
 
 function headersOf(output: Output): Record<string, string> {
