@@ -108,13 +108,16 @@ export type UploadOutcome =
 /** An upload that never begins costs a row for a day; nobody needs more at the same time. */
 export const unfinishedMax = 10_000;
 
-/** The refusal of uploads that would take a tenant above its quota, or null. */
+/**
+ * The refusal of uploads that would take a tenant above its quota, or null. Without a quota, the sum that is kept of them must
+ * still be a number that can be read: an upload may be announced with any size.
+ */
 export function checkArtifactBytes(
   usedBytes: number,
   addedBytes: number,
-  maxBytes: number | undefined,
+  maxBytes = Number.MAX_SAFE_INTEGER,
 ): UploadOutcome | null {
-  if (maxBytes === undefined || addedBytes <= 0 || usedBytes + addedBytes <= maxBytes) return null;
+  if (addedBytes <= 0 || usedBytes + addedBytes <= maxBytes) return null;
   return { kind: "over_quota", usedBytes, maxBytes };
 }
 

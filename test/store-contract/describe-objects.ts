@@ -84,6 +84,16 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect((await used()).sort()).toEqual([100, 11]);
     });
 
+    it("that are announced with absurd sizes stay within what can be counted, also without a quota", async () => {
+      const most = Number.MAX_SAFE_INTEGER;
+      expect(await open(upload({ objectKey: "x", size: most }))).toMatchObject({ kind: "opened" });
+      const refused = { kind: "over_quota", usedBytes: most, maxBytes: most };
+      expect(await open(upload({ objectKey: "y", size: most }))).toEqual(refused);
+      expect(await open(upload({ objectKey: "z", size: 1 }))).toEqual(refused);
+      expect(await open(upload({ objectKey: "z", size: null }))).toMatchObject({ kind: "opened" });
+      expect(await used()).toEqual([most]);
+    });
+
     it("that are announced and never put are bounded in number", async () => {
       const many = (count: number, name: string) =>
         Array.from({ length: count }, (_, index) => upload({ objectKey: `${name}${index}`, size: null }));
