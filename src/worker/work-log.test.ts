@@ -86,3 +86,12 @@ test("O-18 what the worker refuses is told at WARN, with the reason, however bus
     { level: "warn", facts: { job_id: "job 9", detail: "REPLAY", reason: "twice" } },
   ]);
 });
+
+test("O-18 a logger of the program's own need not tell which levels are on", () => {
+  const lines: unknown[] = [];
+  const logger = { info: (facts: unknown) => lines.push(facts) } as unknown as Logger;
+  const log = new WorkLog({ clock: handClock(), logger });
+  log.claimed({ accepted: [held(1)], refused: 0, returned: 0, verifyMs: 0 });
+  log.ended(held(1), end());
+  expect(lines).toHaveLength(2);
+});

@@ -50,10 +50,10 @@ export class WorkLog {
   }
 
   claimed({ accepted, refused, returned, verifyMs }: BatchFacts): void {
-    if (!this.#logger.isLevelEnabled("info")) return;
+    if (!this.#isOn("info")) return;
     if (this.#counts !== null) this.#counts.claimed += accepted.length;
     const level = this.#counts === null ? "info" : "debug";
-    if (!this.#logger.isLevelEnabled(level)) return;
+    if (!this.#isOn(level)) return;
     const facts = {
       jobs: accepted.length,
       job_ids: accepted.slice(0, idsMax).map(({ lease }) => lease.job_id),
@@ -72,11 +72,16 @@ export class WorkLog {
       if (this.#counts !== null) this.#counts.refused++;
       return;
     }
-    if (!this.#logger.isLevelEnabled("info")) return;
+    if (!this.#isOn("info")) return;
     this.#countEnd(outcome.kind);
     const level = this.#counts === null ? "info" : "debug";
-    if (!this.#logger.isLevelEnabled(level)) return;
+    if (!this.#isOn(level)) return;
     this.#logger[level](lineOf(this.#clock, held, facts), "a job has ended");
+  }
+
+  /** A program may bring a logger that cannot tell; then every line is made, and a job never waits for one. */
+  #isOn(level: "info" | "debug"): boolean {
+    return this.#logger.isLevelEnabled?.(level) ?? true;
   }
 
   #countEnd(kind: RunOutcome["kind"]): void {
