@@ -1,6 +1,6 @@
 import { z } from "zod";
 import * as shapes from "./admin-shapes.ts";
-import { certSerial, jobType, keyId, tenantId, text, workerId } from "./fields.ts";
+import { certSerial, jobType, keyId, queryInteger, tenantId, text, workerId } from "./fields.ts";
 import { route } from "./route.ts";
 import { certView, identityView, keysView, keyView, tokenView } from "./trust-view-shapes.ts";
 import { workerView } from "./view-shapes.ts";
@@ -12,6 +12,8 @@ const tenantParams = z.strictObject({ id: tenantId });
 const noBody = z.strictObject({}).optional();
 const worker = { description: "The worker", shape: workerView };
 const done = { description: "Done" };
+/** A worker reports every ten seconds, and what is older than an hour is not kept. */
+const samplesMax = 360;
 const sessionCookie = { "Set-Cookie": "`writ_session`" } as const;
 
 export const adminRoutes = {
@@ -19,7 +21,8 @@ export const adminRoutes = {
     method: "GET",
     path: "/workers",
     who: ["viewer"],
-    summary: "List the workers",
+    summary: "List the workers; with samples, only so many measurements of each, evenly from the last hour",
+    query: z.strictObject({ samples: queryInteger(0, samplesMax).optional() }),
     answers: { 200: { description: "Workers", shape: z.array(workerView) } },
   }),
   getWorker: route({

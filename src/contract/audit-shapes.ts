@@ -15,6 +15,7 @@ export const auditQuery = z.strictObject({
   since: moment.optional(),
   until: moment.optional(),
   cursor: moment.optional(),
+  after: moment.optional().meta({ description: "Only records with a higher seq, to read what is new" }),
   limit: queryInteger(1, 1_000).optional(),
 });
 

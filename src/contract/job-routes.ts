@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { outputStreams } from "../core/output-stream.ts";
 import { jobId, queryFlag, queryInteger, text } from "./fields.ts";
-import { bulkAnswer, bulkRequest, listQuery } from "./list-query.ts";
+import { bulkAnswer, bulkRequest, jobCounts, listFilter, listQuery } from "./list-query.ts";
 import { bodyBytes, nextCursor, route } from "./route.ts";
 import { startRequest } from "./start-shapes.ts";
 import { accepted, jobBatch, jobSubmission } from "./submit-shapes.ts";
@@ -86,12 +86,28 @@ export const jobRoutes = {
     query: listQuery,
     answers: { 200: { description: "Jobs", shape: z.array(jobSummary), headers: listHeaders } },
   }),
+  countJobs: route({
+    method: "GET",
+    path: "/jobs/counts",
+    who: readers,
+    summary: "Count jobs by state, with the filter of the list",
+    query: listFilter.omit({ status: true }),
+    answers: {
+      200: { description: "Each state; cancelled jobs are apart from failed ones", shape: jobCounts },
+    },
+  }),
   streamEvents: route({
     method: "GET",
     path: "/jobs/events",
     who: readers,
     summary: "Follow the events of jobs as server-sent events; Last-Event-ID resumes without a gap",
-    query: z.strictObject({ job_id: jobId.optional() }),
+    query: z.strictObject({
+      job_id: jobId.optional(),
+      hub: queryFlag.optional().meta({
+        description:
+          "Also `hub:opened` at the beginning, and `hub:changed` when workers, queues, keys or a lockdown have changed",
+      }),
+    }),
     headers: { "Last-Event-ID": { description: "The id of the last event that was received" } },
     answers: { 200: { description: "Events job:created … job:quarantined", type: "text/event-stream" } },
   }),

@@ -82,6 +82,23 @@ export const listQuery = listFilter.extend({
   cursor: text(1, 100).optional(),
 });
 
+const countView = z.object({
+  count: z.int(),
+  is_more: z.boolean().meta({ description: "Counting ended early: there may be more" }),
+});
+
+/** How many jobs are in each state. A cancelled job is stored as failed; people who count failures do not mean those. */
+export const jobCounts = z.object({
+  pending: countView,
+  assigned: countView,
+  running: countView,
+  completed: countView,
+  failed: countView,
+  cancelled: countView,
+  quarantined: countView,
+} satisfies Record<JobState | "cancelled", typeof countView>);
+export type JobCounts = z.infer<typeof jobCounts>;
+
 /** The same filter in a body, where times are numbers. */
 const bulkFilter = listFilter.extend({
   since: integer(0, timeMsMax).optional(),

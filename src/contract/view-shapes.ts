@@ -219,6 +219,9 @@ export const eventView = z.object({
 });
 export type EventView = z.infer<typeof eventView>;
 
+/** The parts of a hub that `hub:changed` names. */
+export type HubPart = "workers" | "lockdown" | "queues" | "keys";
+
 /** The data of one live event of a job. */
 export const liveEvent = z.object({
   id: z.string(),

@@ -49,6 +49,8 @@ export type AuditTraits = {
 export type AuditFilter = AuditTraits & {
   /** Only records below this seq. */
   before: number;
+  /** Only records above this seq. */
+  after?: number | undefined;
   /** How many records are examined. */
   window: number;
   limit: number;

@@ -75,7 +75,11 @@ export type WorkerStore = {
     keepUntil: number;
     keepMax: number;
   }): Promise<boolean>;
-  listWorkerMetrics(input: { workerId: string }): Promise<{ ts: number; metrics: string }[]>;
+  /** Oldest first; with `newest`, only so many of the newest. */
+  listWorkerMetrics(input: {
+    workerId: string;
+    newest?: number | undefined;
+  }): Promise<{ ts: number; metrics: string }[]>;
 };
 
 export type SignOfLife = { workerId: string; atMs: number };

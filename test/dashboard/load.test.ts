@@ -113,7 +113,7 @@ browserSuite("the dashboard under load", () => {
   test("eight tabs in the storm have one stream, and each shows what the hub lists when it is looked at", async () => {
     const { context, page: leader } = await visit(browser);
     const streams = new Set<Request>();
-    const isStream = (request: Request) => request.url().endsWith("/jobs/events");
+    const isStream = (request: Request) => request.url().includes("/jobs/events");
     let opened = 0;
     context.on("request", (request) => {
       if (!isStream(request)) return;

@@ -63,6 +63,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     token: world.tokens.alice,
     body: { act: "cancel", ids: [await aliceJob(world)], dry_run: true },
   }),
+  countJobs: async ({ tokens }) => ({ token: tokens.alice, query: { type: "video.*", since: "0" } }),
   streamEvents: async (world) => ({ token: world.tokens.alice, query: { job_id: await aliceJob(world) } }),
   getJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),
   cancelJob: async (world) => ({ token: world.tokens.alice, params: { id: await aliceJob(world) } }),
@@ -256,7 +257,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     };
   },
 
-  listWorkers: async ({ tokens }) => ({ token: tokens.viewer }),
+  listWorkers: async ({ tokens }) => ({ token: tokens.viewer, query: { samples: "1" } }),
   getWorker: async ({ hub, tokens }) => ({
     token: tokens.viewer,
     params: { id: await registerWorker(hub) },

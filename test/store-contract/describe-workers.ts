@@ -318,6 +318,9 @@ export function describeWorkers(create: () => StoreUnderTest): void {
         { ts: 2, metrics: '{"n":2}' },
         { ts: 3, metrics: '{"n":3}' },
       ]);
+      expect(await scene().store.listWorkerMetrics({ workerId: "w1", newest: 1 })).toEqual([
+        { ts: 3, metrics: '{"n":3}' },
+      ]);
     });
 
     it("A18: keep no measurements of the future, and no more than are asked for", async () => {

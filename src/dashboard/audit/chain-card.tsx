@@ -9,13 +9,22 @@ import { ErrorBand } from "../parts/notices.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { chainBlocks, percentDone } from "./chain-blocks.ts";
 
-const everyMs = 1_000;
+/** While a check runs, and otherwise: another person or the hub itself may have started one. */
+const runningMs = 1_000;
+const restingMs = 30_000;
 
 type Verdict = NonNullable<AuditCheckView["verdict"]>;
 
 /** Whether every record fits the one before it, as the hub's last check found, and a button for another check. */
 export function ChainCard() {
-  const { data: check, error, at, reload } = useQuery("audit check", readCheck, { everyMs });
+  const {
+    data: check,
+    error,
+    at,
+    reload,
+  } = useQuery("audit check", readCheck, {
+    everyMs: (data) => (data?.status === "running" ? runningMs : restingMs),
+  });
   const [refusal, setRefusal] = useState<unknown>(undefined);
   const verify = async () => {
     try {

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useRef, useState } from "react";
 import type { AuditView } from "../../contract/audit-shapes.ts";
 import { routes } from "../../contract/routes.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -8,14 +8,19 @@ import { type AuditFilter, auditSearch } from "./audit-filter.ts";
 type Page = { records: AuditView[]; next: number | undefined };
 
 const pageRows = 100;
-const everyMs = 3_000;
+/** What came since is asked for this often; the answer is empty while nothing happens. */
+const everyMs = 5_000;
 
 /**
  * The newest records that match, kept up to date until somebody looks closer: a list that is held keeps its rows where
  * they are, and counts what came meanwhile.
  */
 export function useTrail(filter: AuditFilter) {
-  const newest = useQuery(`audit ${JSON.stringify(filter)}`, () => readPage(filter), { everyMs });
+  const known = useRef<Page | undefined>(undefined);
+  const newest = useQuery(`audit ${JSON.stringify(filter)}`, () => readOn(filter, known.current), {
+    everyMs,
+  });
+  known.current = newest.data;
   const [held, setHeld] = useState<Page | null>(null);
   const [olderError, setOlderError] = useState<unknown>(undefined);
   const shown = held ?? newest.data;
@@ -24,7 +29,7 @@ export function useTrail(filter: AuditFilter) {
   const readOlder = async () => {
     if (shown?.next === undefined) return;
     try {
-      const page = await readPage(filter, shown.next);
+      const page = await readPage(filter, { cursor: shown.next });
       setOlderError(undefined);
       setHeld({ records: [...shown.records, ...page.records], next: page.next });
     } catch (error) {
@@ -51,9 +56,24 @@ export function useTrail(filter: AuditFilter) {
   };
 }
 
-async function readPage(filter: AuditFilter, cursor?: number): Promise<Page> {
+/** The newest page, made from the one that is known and what came since. */
+async function readOn(filter: AuditFilter, known: Page | undefined): Promise<Page> {
+  const first = known?.records[0]?.seq;
+  // Records leave a time that ends now, and a list that begins at a record gets no newer ones.
+  if (known === undefined || first === undefined || filter.since !== undefined || filter.record !== undefined)
+    return readPage(filter);
+  const { records } = await readPage(filter, { after: first });
+  // There may be more between these and the known ones.
+  if (records.length >= pageRows) return readPage(filter);
+  if (records.length === 0) return known;
+  const all = [...records, ...known.records];
+  const shown = all.slice(0, pageRows);
+  return { records: shown, next: all.length > shown.length ? shown.at(-1)?.seq : known.next };
+}
+
+async function readPage(filter: AuditFilter, part: { cursor?: number; after?: number } = {}): Promise<Page> {
   const search = auditSearch(filter, Date.now());
-  const query = { ...search, limit: pageRows, ...(cursor === undefined ? {} : { cursor }) };
+  const query = { ...search, limit: pageRows, ...part };
   const { body, header } = await callHub(routes.searchAudit, { query });
   const next = header("x-next-cursor");
   return { records: body, next: next === undefined ? undefined : Number(next) };

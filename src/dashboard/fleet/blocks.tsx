@@ -17,7 +17,7 @@ export function useBlocks(workers: readonly WorkerView[]): ReadonlyMap<string, A
   const isAsked = mayRead && blocked.length > 0;
   const load = async () => (isAsked ? readBlocks() : []);
   const { data } = useQuery(isAsked ? `blocks of ${blocked.join(" ")}` : "no blocks", load, {
-    everyMs: 10_000,
+    everyMs: 60_000,
   });
   // They are read newest first, and the newest is to stay in the map.
   return new Map(data?.toReversed().map((record) => [String(record.details["worker_id"]), record]));

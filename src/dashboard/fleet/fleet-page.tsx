@@ -10,6 +10,7 @@ import { go, usePlace, withQuery } from "../shell/router.ts";
 import { showAddWorker } from "./add-worker.tsx";
 import { useBlocks } from "./blocks.tsx";
 import { IsolationNotes, isolationWord } from "./isolation-cell.tsx";
+import { useLoadHistories } from "./load-history.ts";
 import { WorkerDetail } from "./worker-detail.tsx";
 import { WorkerRow } from "./worker-row.tsx";
 
@@ -17,7 +18,7 @@ const statuses = ["active", "draining", "inactive", "blocked"] as const;
 
 export function FleetPage() {
   const may = mayOf(usePerson());
-  const { data, error, at, reload } = useWorkers(may.seeFleet);
+  const { data, error, at, reload } = useWorkers(may.seeFleet, { isLoadShown: true });
   const workers = data ?? [];
   const reachable = workers.filter(isReachable);
   const sum = (of: (worker: WorkerView) => number) =>
@@ -64,6 +65,7 @@ function Workers({
   const place = usePlace();
   const now = useNow();
   const blocks = useBlocks(workers);
+  const histories = useLoadHistories(workers);
   const words = place.query.get("q") ?? "";
   const status = place.query.get("status");
   const open = place.query.get("open");
@@ -120,6 +122,7 @@ function Workers({
           <Fragment key={worker.id}>
             <WorkerRow
               worker={worker}
+              history={histories.get(worker.id) ?? []}
               now={now}
               isOpen={open === worker.id}
               mayAct={mayAct}
@@ -131,6 +134,7 @@ function Workers({
             {open === worker.id ? (
               <WorkerDetail
                 worker={worker}
+                history={histories.get(worker.id) ?? []}
                 block={blocks.get(worker.id)}
                 now={now}
                 mayAct={mayAct}

@@ -11,25 +11,28 @@ import { PlainText } from "../parts/plain-text.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { BlockText, blockLink } from "./blocks.tsx";
+import type { Sample } from "./load-history.ts";
 import { askToBlock, askToRemove, drain, undrain } from "./worker-acts.tsx";
 
 const jobsShown = 5;
 
 export function WorkerDetail({
   worker,
+  history,
   block,
   now,
   mayAct,
   onDone,
 }: {
   worker: WorkerView;
+  history: readonly Sample[];
   /** The record of its block, if it is blocked and the person may see that. */
   block: AuditView | undefined;
   now: number;
   mayAct: boolean;
   onDone: () => void;
 }) {
-  const { id, metrics, slots, job_counts } = worker;
+  const { id, slots, job_counts } = worker;
   return (
     <div className="worker-detail" role="row">
       <div role="cell">
@@ -38,11 +41,11 @@ export function WorkerDetail({
       </div>
       <div role="cell">
         <h3>Slots in use, 1 hour</h3>
-        {metrics.length < 2 ? (
+        {history.length < 2 ? (
           <p className="dimmer">no data</p>
         ) : (
           <Spark
-            values={metrics.map(({ slots_used }) => slots_used)}
+            values={history.map(({ slots_used }) => slots_used)}
             colour="var(--running-mark)"
             max={slots}
             width={320}
@@ -159,7 +162,7 @@ function RunningJobs({ worker, now }: { worker: WorkerView; now: number }) {
           query: { worker_id: id, status: ["assigned", "running"], limit: jobsShown },
         })
       ).body,
-    { everyMs: 5_000, when: ({ events }) => [...events.values()].some(({ worker_id }) => worker_id === id) },
+    { everyMs: 30_000, when: ({ events }) => [...events.values()].some(({ worker_id }) => worker_id === id) },
   );
   const rest = worker.current_jobs - (data?.length ?? 0);
   return (

@@ -7,10 +7,12 @@ import { Slots } from "../parts/slots.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { StateIcon, WorkerStatusBadge } from "../parts/state.tsx";
 import { IsolationCell } from "./isolation-cell.tsx";
+import type { Sample } from "./load-history.ts";
 import { askToBlock, drain, unblock, undrain } from "./worker-acts.tsx";
 
 type Props = {
   worker: WorkerView;
+  history: readonly Sample[];
   now: number;
   isOpen: boolean;
   mayAct: boolean;
@@ -20,9 +22,9 @@ type Props = {
 
 const tagsShown = 3;
 /** A heartbeat that is older than this is late. */
-const lateMs = 20_000;
+const lateMs = 40_000;
 
-export function WorkerRow({ worker, now, isOpen, mayAct, onToggle, onDone }: Props) {
+export function WorkerRow({ worker, history, now, isOpen, mayAct, onToggle, onDone }: Props) {
   const { id, name, status, tags, cores, ram_gb, location, slots, current_jobs, metrics } = worker;
   const isGone = status === "inactive";
   const isKnown = isRegistered(worker);
@@ -63,7 +65,7 @@ export function WorkerRow({ worker, now, isOpen, mayAct, onToggle, onDone }: Pro
         ) : (
           <>
             <Spark
-              values={metrics.map(({ cpu_percent }) => cpu_percent)}
+              values={history.map(({ cpu_percent }) => cpu_percent)}
               colour="var(--ink-2)"
               max={100}
               width={90}

@@ -1,58 +1,43 @@
+import type { JobCounts, ListFilter } from "../../contract/list-query.ts";
 import { routes } from "../../contract/routes.ts";
-import { type JobState, jobStates } from "../../core/job.ts";
 import { countText } from "../parts/format.ts";
 import { callHub } from "./call-hub.ts";
 import { useQuery } from "./use-query.ts";
 
-/** How many jobs are in a state; `isMore` where the hub stopped counting. */
-export type Count = { count: number; isMore: boolean };
-export type Counts = Record<JobState | "cancelled", Count>;
+export type Counts = JobCounts;
+/** How many jobs are in a state; `is_more` where the hub stopped counting. */
+export type Count = Counts["failed"];
+/** Which jobs are counted; a state would leave one count of seven. */
+type CountFilter = Omit<ListFilter, "status">;
 
-const everyMs = 5_000;
+/** The stream tells when a count can have changed; this only bounds how long a mistake lasts. */
+const everyMs = 60_000;
+/** With a filter of time they change by themselves. */
+const timedMs = 15_000;
 /** Numbers that change faster cannot be read. */
 const whenMs = 2_000;
 /** Nobody reads a longer number to the end. */
 const exactMax = 10_000;
 
-/**
- * The one place that knows where counts come from: the headers of short lists. When the hub has `/stats`, they come
- * from there, with the series beside them.
- */
+/** How many of all jobs are in each state. */
 export function useCounts(): Counts | undefined {
-  return useQuery("counts", loadCounts, { everyMs, whenMs, when: ({ events }) => events.size > 0 }).data;
+  return useCountsOf("", () => ({}));
 }
 
-async function loadCounts(): Promise<Counts> {
-  const entries = await Promise.all(
-    jobStates.map(async (state) => [state, await countJobs({ status: [state] })] as const),
-  );
-  const counts = Object.fromEntries(entries) as Record<JobState, Count>;
-  return { ...counts, ...(await splitFailed(counts.failed)) };
-}
-
-/** The hub stores a cancelled job as failed. People who count failures do not mean those, nor do the statistics. */
-async function splitFailed(all: Count): Promise<Pick<Counts, "failed" | "cancelled">> {
-  if (all.count === 0) return { failed: all, cancelled: all };
-  const cancelled = await countJobs({ status: ["failed"], fail_code: "CANCELLED" });
-  // Where the hub stopped counting, the difference says nothing.
-  const failed = cancelled.isMore
-    ? await countJobs({ status: ["failed"], fail_code: "!CANCELLED" })
-    : { count: Math.max(0, all.count - cancelled.count), isMore: all.isMore };
-  return { failed, cancelled };
-}
-
-type Filter = { status?: JobState[]; fail_code?: "CANCELLED" | "!CANCELLED" };
-
-async function countJobs(filter: Filter): Promise<Count> {
-  const { header } = await callHub(routes.listJobs, { query: { ...filter, count: true, limit: 1 } });
-  const text = header("x-total-count") ?? "0";
-  const count = Number.parseInt(text, 10);
-  return { count, isMore: text.endsWith("+") };
+/** The same of those that a filter finds. `key` stands for the filter, whose times count from the moment it is asked. */
+function useCountsOf(key: string, filter: () => CountFilter): Counts | undefined {
+  const load = async () => (await callHub(routes.countJobs, { query: filter() })).body;
+  const isTimed = filter().since !== undefined || filter().until !== undefined;
+  return useQuery(`counts ${key}`, load, {
+    everyMs: isTimed ? timedMs : everyMs,
+    whenMs,
+    when: ({ events }) => events.size > 0,
+  }).data;
 }
 
 /** `1,284`, `≈84 k` for many, `≥10 k` if there are more than the hub counts. */
-export function countLabel({ count, isMore }: Count): string {
-  if (isMore) return `≥${Math.floor(count / 1000)} k`;
+export function countLabel({ count, is_more }: Count): string {
+  if (is_more) return `≥${Math.floor(count / 1000)} k`;
   if (count >= exactMax) return `≈${countText(Math.round(count / 1000))} k`;
   return countText(count);
 }
@@ -61,6 +46,6 @@ export function sumCounts(counts: Counts): Count {
   const all = Object.values(counts);
   return {
     count: all.reduce((sum, { count }) => sum + count, 0),
-    isMore: all.some(({ isMore }) => isMore),
+    is_more: all.some(({ is_more }) => is_more),
   };
 }

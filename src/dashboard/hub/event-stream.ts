@@ -1,7 +1,7 @@
 import { refusalOf } from "../../contract/read-answer.ts";
 import { apiPrefix } from "../../contract/route.ts";
 import { routes } from "../../contract/routes.ts";
-import type { LiveEvent } from "../../contract/view-shapes.ts";
+import type { HubPart, LiveEvent } from "../../contract/view-shapes.ts";
 import { parseSse } from "../../runtime/sse.ts";
 import { sessionHeaders } from "./session.ts";
 
@@ -10,7 +10,15 @@ const silenceMsMax = 40_000;
 
 /** With its place in the hub's log, which also says whether it happened before or after a list was read. */
 export type FeedEvent = LiveEvent & { seq: number };
-export type StreamBatch = { lastId: string | null; events: FeedEvent[]; isReset: boolean };
+export type StreamBatch = {
+  lastId: string | null;
+  events: FeedEvent[];
+  /** Parts of the hub that have changed. */
+  parts: HubPart[];
+  isReset: boolean;
+};
+
+export const emptyBatch: Readonly<StreamBatch> = { lastId: null, events: [], parts: [], isReset: false };
 
 /** Reads live events until the stream ends; what arrived together is handed on together. */
 export async function readEvents(options: {
@@ -21,24 +29,27 @@ export async function readEvents(options: {
 }): Promise<void> {
   const silence = new AbortController();
   const position: Record<string, string> = options.lastId === null ? {} : { "Last-Event-ID": options.lastId };
-  const response = await fetch(apiPrefix + routes.streamEvents.path, {
+  const response = await fetch(`${apiPrefix}${routes.streamEvents.path}?hub=true`, {
     headers: { ...sessionHeaders(), ...position },
     cache: "no-store",
     signal: AbortSignal.any([options.signal, silence.signal]),
   });
   if (!response.ok || response.body === null) throw await refusalIn(response);
   options.onOpen();
-  let batch: StreamBatch = { lastId: null, events: [], isReset: false };
+  const newBatch = (): StreamBatch => ({ ...emptyBatch, events: [], parts: [] });
+  let batch = newBatch();
   const flush = () => {
-    if (batch.lastId === null && batch.events.length === 0 && !batch.isReset) return;
+    const isEmpty = batch.events.length === 0 && batch.parts.length === 0;
+    if (batch.lastId === null && isEmpty && !batch.isReset) return;
     options.onBatch(batch);
-    batch = { lastId: null, events: [], isReset: false };
+    batch = newBatch();
   };
   for await (const { id, event, data } of parseSse(
     chunksOf(response.body, { silence, onChunkDone: flush }),
   )) {
     if (id !== undefined) batch.lastId = id;
     if (event === "reset") batch.isReset = true;
+    else if (event === "hub:changed") batch.parts.push((JSON.parse(data) as { part: HubPart }).part);
     else if (event.startsWith("job:")) {
       const live = JSON.parse(data) as LiveEvent;
       batch.events.push({ ...live, seq: Number(id) });

@@ -6,7 +6,8 @@ type Health = {
   lockdown?: { reason: string; since: number };
 };
 
-const everyMs = 5_000;
+/** Its version changes only with a restart, and then the stream is opened anew. */
+const everyMs = 60_000;
 
 /** What the hub says of itself to everybody. */
 export function useHealth(): Health | undefined {

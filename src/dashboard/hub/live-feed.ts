@@ -1,5 +1,6 @@
+import type { HubPart } from "../../contract/view-shapes.ts";
 import { hasCode } from "../../core/errors.ts";
-import { type FeedEvent, readEvents, type StreamBatch } from "./event-stream.ts";
+import { emptyBatch, type FeedEvent, readEvents, type StreamBatch } from "./event-stream.ts";
 import { refused, sessionId } from "./session.ts";
 import { Store } from "./store.ts";
 
@@ -7,6 +8,8 @@ import { Store } from "./store.ts";
 export type Changes = {
   events: ReadonlyMap<string, FeedEvent>;
   created: readonly FeedEvent[];
+  /** Parts of the hub itself that have changed. */
+  parts: ReadonlySet<HubPart>;
   isReset: boolean;
 };
 
@@ -35,6 +38,7 @@ let channel: BroadcastChannel | null = null;
 const listeners = new Set<(changes: Changes) => void>();
 const pending = new Map<string, FeedEvent>();
 let created: FeedEvent[] = [];
+let parts = new Set<HubPart>();
 let isReset = false;
 let lastId: string | null = null;
 let lastFlushMs = 0;
@@ -128,7 +132,7 @@ async function lead(signal: AbortSignal): Promise<void> {
         signal,
         onOpen: () => {
           // Without a position there is nothing to resume from, so what happened before has to be read again.
-          if (lastId === null) publish({ lastId: null, events: [], isReset: true });
+          if (lastId === null) publish({ ...emptyBatch, isReset: true });
           failures = 0;
           setLink({ lostAt: null, retryAt: null });
         },
@@ -168,6 +172,7 @@ function setLink(next: Link): void {
 function take(batch: StreamBatch): void {
   if (batch.lastId !== null) lastId = batch.lastId;
   isReset ||= batch.isReset;
+  for (const part of batch.parts) parts.add(part);
   counted += batch.events.length;
   for (const event of batch.events) {
     pending.set(event.id, event);
@@ -182,7 +187,7 @@ function take(batch: StreamBatch): void {
 }
 
 function scheduleFlush(): void {
-  if (isFlushDue || document.hidden || (pending.size === 0 && !isReset)) return;
+  if (isFlushDue || document.hidden || (pending.size === 0 && parts.size === 0 && !isReset)) return;
   isFlushDue = true;
   const waitMs = Math.max(0, lastFlushMs + flushMsMin - performance.now());
   setTimeout(() => requestAnimationFrame(flush), waitMs);
@@ -191,9 +196,10 @@ function scheduleFlush(): void {
 function flush(): void {
   isFlushDue = false;
   lastFlushMs = performance.now();
-  const changes: Changes = { events: new Map(pending), created, isReset };
+  const changes: Changes = { events: new Map(pending), created, parts, isReset };
   pending.clear();
   created = [];
+  parts = new Set();
   isReset = false;
   for (const listener of [...listeners]) listener(changes);
 }

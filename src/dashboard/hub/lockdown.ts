@@ -4,13 +4,17 @@ import { callHub } from "./call-hub.ts";
 import { Store, useStore } from "./store.ts";
 import { useQuery } from "./use-query.ts";
 
-const everyMs = 5_000;
+/** The stream tells those who administer the hub at once; others ask. */
+const everyMs = 15_000;
 /** Counts the changes made here, so that everybody who shows the lockdown reads it again at once. */
 const changes = new Store(0);
 
 /** Whether the hub is locked, and which tenants, as far as the person may know. */
 export function useLockdown(): LockdownView | undefined {
-  return useQuery(`lockdown ${useStore(changes)}`, readLockdown, { everyMs }).data;
+  return useQuery(`lockdown ${useStore(changes)}`, readLockdown, {
+    everyMs,
+    when: ({ parts }) => parts.has("lockdown"),
+  }).data;
 }
 
 export function reloadLockdown(): void {

@@ -5,7 +5,9 @@ import { type Query, useQuery } from "./use-query.ts";
 
 export type Range = StatisticsView["range"];
 
-const everyMs = 5_000;
+/** How often they are read while jobs change, and while nothing does but the time that they end at. */
+const busyMs = 5_000;
+const idleMs = 20_000;
 
 /** What happened over time, for those who may see it; null for everybody else. */
 export function useStatistics(
@@ -14,5 +16,9 @@ export function useStatistics(
 ): Query<StatisticsView | null> {
   const query = { range, tenant_id: tenant };
   const load = async () => (maySee ? (await callHub(routes.readStatistics, { query })).body : null);
-  return useQuery(maySee ? `statistics ${range} ${tenant ?? ""}` : "no statistics", load, { everyMs });
+  return useQuery(maySee ? `statistics ${range} ${tenant ?? ""}` : "no statistics", load, {
+    everyMs: idleMs,
+    whenMs: busyMs,
+    when: ({ events }) => events.size > 0,
+  });
 }

@@ -5,9 +5,9 @@ import { type Changes, link, onChanges } from "./live-feed.ts";
 /** `at` is when the data was read. An error leaves the last data in place. */
 export type Query<T> = { data: T | undefined; error: unknown; at: number; reload: () => void };
 
-type Options = {
-  /** Reads again this long after the last answer. */
-  everyMs?: number;
+type Options<T> = {
+  /** Reads again this long after the last answer, which may decide it. */
+  everyMs?: number | ((data: T | undefined) => number);
   /** Reads again soon after such changes: within `whenMs`, and not more often. */
   when?: (changes: Changes) => boolean;
   whenMs?: number;
@@ -26,7 +26,7 @@ const refusals = ["NOT_FOUND", "PERMISSION_DENIED", "INVALID_ARGUMENT"] as const
 const readers = new Map<string, Reader>();
 
 /** Reads something from the hub and keeps it up to date. Requests never pile up: the next begins after the last ended. */
-export function useQuery<T>(key: string, load: () => Promise<T>, options: Options = {}): Query<T> {
+export function useQuery<T>(key: string, load: () => Promise<T>, options: Options<T> = {}): Query<T> {
   const [, render] = useState(0);
   const latest = useRef({ load, options });
   latest.current = { load, options };
@@ -36,7 +36,10 @@ export function useQuery<T>(key: string, load: () => Promise<T>, options: Option
     return reader.add({
       changed: () => render((count) => count + 1),
       load: () => latest.current.load(),
-      everyMs: () => latest.current.options.everyMs,
+      everyMs: () => {
+        const { everyMs } = latest.current.options;
+        return typeof everyMs === "function" ? everyMs(kept.get(key)?.data as T | undefined) : everyMs;
+      },
       when: (changes) => {
         const { when, whenMs = reloadMs } = latest.current.options;
         return changes.isReset || when?.(changes) ? whenMs : null;

@@ -3,15 +3,27 @@ import type { WorkerView } from "../../contract/view-shapes.ts";
 import { callHub } from "./call-hub.ts";
 import { type Query, useQuery } from "./use-query.ts";
 
-const everyMs = 5_000;
+/** Where only their number is shown, or whether they can be reached; the stream tells when that changes. */
+const countedMs = 60_000;
+/** Where their load is shown: they report it every ten seconds. */
+const loadMs = 15_000;
+/** Jobs that begin and end change how many slots are busy. */
+const busyMs = 5_000;
 
-/** The fleet, for those who may see it; nobody else asks. */
-export function useWorkers(maySee: boolean): Query<WorkerView[]> {
-  return useQuery(maySee ? "workers" : "no workers", maySee ? loadWorkers : async () => [], { everyMs });
+/**
+ * The fleet, for those who may see it; nobody else asks. Each worker comes with its newest measurement. `isLoadShown` keeps
+ * that and the busy slots up to date.
+ */
+export function useWorkers(maySee: boolean, { isLoadShown = false } = {}): Query<WorkerView[]> {
+  return useQuery(maySee ? "workers" : "no workers", maySee ? loadWorkers : async () => [], {
+    everyMs: isLoadShown ? loadMs : countedMs,
+    whenMs: busyMs,
+    when: ({ events, parts }) => parts.has("workers") || (isLoadShown && events.size > 0),
+  });
 }
 
 async function loadWorkers(): Promise<WorkerView[]> {
-  return (await callHub(routes.listWorkers, {})).body;
+  return (await callHub(routes.listWorkers, { query: { samples: 1 } })).body;
 }
 
 /** A worker that was blocked after it had left, or before it came, is known by its name only. */

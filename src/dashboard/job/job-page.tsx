@@ -33,13 +33,15 @@ import { WhoCould } from "./who-could.tsx";
 
 /** While a job is not over, what no event tells is read again this often. */
 const activeMs = 5_000;
+/** After that only people change it, and the stream tells of that. */
+const endedMs = 60_000;
 
 type Read = { job: JobView; why: WhyView | undefined; events: EventView[] };
 
 export function JobPage({ id }: { id: string }) {
   const { data, error, at, reload } = useQuery<Read>(`job ${id}`, () => readJob(id), {
     when: ({ events }) => events.has(id),
-    everyMs: activeMs,
+    everyMs: (read) => (read !== undefined && isEnded(read.job.status) ? endedMs : activeMs),
   });
   const type = data?.job.type ?? "Job";
   useEffect(() => {

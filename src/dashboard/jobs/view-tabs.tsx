@@ -46,7 +46,7 @@ function ViewCount({ view, counts }: { view: View; counts: Counts | undefined })
 }
 
 function sum(a: Count, b: Count): Count {
-  return { count: a.count + b.count, isMore: a.isMore || b.isMore };
+  return { count: a.count + b.count, is_more: a.is_more || b.is_more };
 }
 
 /** Names what is shown now, to come back to it. */

@@ -178,7 +178,10 @@ function useLongWaits(): number {
     const { header } = await callHub(routes.listJobs, { query });
     return Number.parseInt(header("x-total-count") ?? "0", 10);
   };
-  return useQuery("long waits", load, { everyMs: 10_000 }).data ?? 0;
+  return (
+    useQuery("long waits", load, { everyMs: 30_000, whenMs: 10_000, when: ({ events }) => events.size > 0 })
+      .data ?? 0
+  );
 }
 
 function longWaits(count: number): Item[] {

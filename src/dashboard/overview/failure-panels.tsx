@@ -80,7 +80,7 @@ export function RecentFailures() {
         })
       ).body,
     {
-      everyMs: 10_000,
+      everyMs: 60_000,
       when: ({ events }) =>
         [...events.values()].some(({ status }) => status === "failed" || status === "quarantined"),
     },

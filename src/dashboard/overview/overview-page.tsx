@@ -32,7 +32,7 @@ export function OverviewPage() {
   const tenant = may.administerHub ? (place.query.get("tenant") ?? undefined) : undefined;
   const { data: statistics, error, at, reload } = useStatistics(range, { maySee: may.seeFleet, tenant });
   const counts = useCounts();
-  const workers = useWorkers(may.seeFleet).data;
+  const workers = useWorkers(may.seeFleet, { isLoadShown: true }).data;
   const isNew = counts !== undefined && sumCounts(counts).count === 0;
   return (
     <>

@@ -10,14 +10,17 @@ import { askToPauseType } from "./pause-queue.tsx";
 import { type Queue, QueueTable } from "./queue-table.tsx";
 import { QuotasPanel } from "./quotas-panel.tsx";
 
-const everyMs = 5_000;
+/** The stream tells when a queue can have changed; ages pass by themselves. */
+const everyMs = 30_000;
+const whenMs = 2_000;
 
 export function QueuesPage() {
   const may = mayOf(usePerson());
   const words = useWords();
   const { data, error, at, reload } = useQuery("queues", readQueues, {
     everyMs,
-    when: ({ events }) => events.size > 0,
+    whenMs,
+    when: ({ events, parts }) => events.size > 0 || parts.has("queues"),
   });
   const shown = data?.filter(({ type, tenant_id }) =>
     `${tenant_id ?? ""} ${type}`.toLowerCase().includes(words),

@@ -1,8 +1,6 @@
 import type { z } from "zod";
 import { quotaLimits, type tenantQuota } from "../../contract/admin-shapes.ts";
-import { routes } from "../../contract/routes.ts";
-import { callHub } from "../hub/call-hub.ts";
-import { useQuery } from "../hub/use-query.ts";
+import { useTenants } from "../hub/tenants.ts";
 import { bytesText, countText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { ErrorBand } from "../parts/notices.tsx";
@@ -10,11 +8,9 @@ import { askForQuota, limitLabels, type Quota } from "./quota-form.tsx";
 
 type TenantQuota = z.infer<typeof tenantQuota>;
 
-const everyMs = 5_000;
-
 /** What each tenant uses, of what it may use. */
 export function QuotasPanel({ mayChange }: { mayChange: boolean }) {
-  const { data, error, at, reload } = useQuery("quotas", readQuotas, { everyMs });
+  const { data, error, at, reload } = useTenants(true);
   return (
     <>
       <ErrorBand error={error} at={at} onRetry={reload} />
@@ -39,11 +35,6 @@ export function QuotasPanel({ mayChange }: { mayChange: boolean }) {
       )}
     </>
   );
-}
-
-async function readQuotas(): Promise<TenantQuota[]> {
-  const { body } = await callHub(routes.listQuotas, {});
-  return [...body].sort((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1));
 }
 
 function QuotaTable(props: { quotas: TenantQuota[]; mayChange: boolean; onDone: () => void }) {

@@ -21,9 +21,9 @@ import { sessionCookie, sessionSecretOf } from "./credentials.ts";
 export const adminHandlers: Handlers<
   Exclude<keyof typeof adminRoutes, "listKeys" | "rotateKeys" | "revokeKey" | "listCerts" | "revokeCert">
 > = {
-  async listWorkers({ deps, identity }) {
+  async listWorkers({ deps, identity, query: { samples } }) {
     const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, identity.tenantId));
-    const views = await Promise.all(workers.map((worker) => workerView(deps, worker)));
+    const views = await Promise.all(workers.map((worker) => workerView(deps, worker, { samples })));
     return { status: 200, body: views };
   },
 

@@ -1,5 +1,6 @@
 import type { jobRoutes } from "../../contract/job-routes.ts";
 import { bulkChange } from "../use-cases/jobs/bulk-change.ts";
+import { countStates } from "../use-cases/jobs/count-states.ts";
 import { cancelJob, retryJob } from "../use-cases/jobs/end-jobs.ts";
 import { explainJob } from "../use-cases/jobs/explain-job.ts";
 import { exportBundle } from "../use-cases/jobs/export-bundle.ts";
@@ -55,6 +56,10 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
     }
     const { text, ...page } = await listJobsText(deps, request);
     return { status: 200, body: new JsonText(text), headers: await headersOf(page) };
+  },
+
+  async countJobs({ deps, identity, query }) {
+    return { status: 200, body: await countStates(deps, { identity, filter: query }) };
   },
 
   async changeJobs({ deps, identity, origin, body }) {

@@ -8,7 +8,7 @@ import { keepAliveHeaders } from "./keep-alive.ts";
 export type Reply = {
   status: number;
   headers: Readonly<Record<string, string>>;
-  body: string | null | typeof written;
+  body: string | Uint8Array<ArrayBuffer> | null | typeof written;
 };
 
 const json = { "Content-Type": "application/json" } as const;

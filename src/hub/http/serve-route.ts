@@ -13,6 +13,7 @@ import { checkSession } from "../use-cases/access/sessions.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
 import { authenticateJob, isJobToken } from "../use-cases/files/authenticate-job.ts";
 import type { AnyAnswer, Call, HttpDeps } from "./call.ts";
+import { compressReply } from "./compress-reply.ts";
 import { checkBrowser, credentialsOf, originOf, sessionHeader } from "./credentials.ts";
 import { type Exchange, headerOf } from "./exchange.ts";
 import { handlers } from "./handlers.ts";
@@ -67,7 +68,7 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
     const handler = handlers[name] as (call: Call<RouteName>) => Promise<AnyAnswer>;
     const answer = await handler(call as Call<RouteName>);
     await recordRequest(deps, { ...request, ...caller, outcome: String(answer.status) });
-    return replyTo(route, answer);
+    return compressReply(exchange, replyTo(route, answer));
   } catch (thrown) {
     const error = await recordDenial(deps, caller, thrown);
     await recordRequest(deps, { ...request, ...caller, outcome: outcomeOf(error) });

@@ -5,7 +5,7 @@ import { admitEventStream } from "../use-cases/access/admit-stream.ts";
 import { identityOf } from "../use-cases/access/authenticate.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
 import { visibleTo } from "../use-cases/jobs/list-jobs.ts";
-import { liveEvent } from "../views/event-view.ts";
+import { hubEvent, liveEvent } from "../views/event-view.ts";
 import { type Answer, type Call, written } from "./call.ts";
 import { headerOf, refuseHead } from "./exchange.ts";
 
@@ -35,6 +35,8 @@ export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"
   const afterSeq = lastEventId !== null && canResume ? lastEventId : deps.feed.lastSeq;
   // The first line carries the reader's position, so that a reader that is cut off before any event can still resume.
   await stream.write(`retry: ${retryMs()}\nid: ${afterSeq}\n\n`);
+  // Parsers tell of an id only with an event.
+  if (query.hub) await stream.write(formatSse({ id: String(afterSeq), event: "hub:opened", data: "{}" }));
   if (!canResume) await stream.write(formatSse({ id: String(afterSeq), event: "reset", data: "{}" }));
   void send(call, stream, afterSeq);
   return { status: 200, body: written };
@@ -46,7 +48,13 @@ async function send(
   afterSeq: number,
 ): Promise<void> {
   const { tenantId, userId: ownerId } = visibleTo(identity);
-  const filter = { afterSeq, tenantId, ownerId, jobId: query.job_id };
+  const filter = {
+    afterSeq,
+    tenantId,
+    ownerId,
+    jobId: query.job_id,
+    hasHub: query.hub === true && identity.tokenId !== "",
+  };
   try {
     for await (const page of deps.feed.follow(filter, stream.signal)) {
       await stream.write(page.length === 1 ? encode(page[0]!) : Buffer.concat(page.map(encode)));
@@ -64,7 +72,7 @@ const encoded = new WeakMap<LoggedEvent, Buffer>();
 function encode(event: LoggedEvent): Buffer {
   const known = encoded.get(event);
   if (known !== undefined) return known;
-  const { name, data } = liveEvent(event);
+  const { name, data } = hubEvent(event) ?? liveEvent(event);
   const bytes = Buffer.from(formatSse({ id: String(event.seq), event: name, data: JSON.stringify(data) }));
   encoded.set(event, bytes);
   return bytes;

@@ -4,8 +4,7 @@ import { JobWakes } from "../../runtime/job-wakes.ts";
 import type { Service } from "../../runtime/service.ts";
 import { WakeUp } from "../../runtime/wake-up.ts";
 import type { CommitNotice, Store, StoredJob } from "../../store/store.ts";
-import { liveKinds } from "../views/event-view.ts";
-import { EventTail, type LiveFilter, pageEvents, type Reader } from "./event-tail.ts";
+import { EventTail, kindsOf, type LiveFilter, pageEvents, type Reader } from "./event-tail.ts";
 
 /** A reader that is far behind, and whom few events concern, must not hold up the other reads while it catches up. */
 const lookedAtMax = 20_000;
@@ -74,7 +73,9 @@ export class EventFeed implements Service {
     const seekMax = filter.jobId === undefined ? lookedAtMax : Number.POSITIVE_INFINITY;
     const throughSeq = Math.max(afterSeq, Math.min(this.lastSeq, afterSeq + seekMax));
     const limit = pageEvents;
-    const page = await this.#store.readEvents({ ...filter, kinds: liveKinds, afterSeq, throughSeq, limit });
+    const { hasHub: _, ...whose } = filter;
+    const kinds = kindsOf(filter);
+    const page = await this.#store.readEvents({ ...whose, kinds, afterSeq, throughSeq, limit });
     // After a page that is not full, no event of this reader lies in what was looked at.
     reader.afterSeq = page.length === limit ? page.at(-1)!.seq : throughSeq;
     return page;

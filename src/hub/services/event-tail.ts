@@ -1,8 +1,8 @@
-import type { LoggedEvent } from "../../core/events.ts";
+import type { EventKind, LoggedEvent } from "../../core/events.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { WakeUp } from "../../runtime/wake-up.ts";
 import type { EventFilter, Store } from "../../store/store.ts";
-import { liveKinds } from "../views/event-view.ts";
+import { hubKinds, liveKinds } from "../views/event-view.ts";
 
 /** How many events are read at once. */
 export const pageEvents = 500;
@@ -13,7 +13,16 @@ const readersAtOnce = 50;
 const restMs = 10;
 
 /** Whose live events are followed. */
-export type LiveFilter = Pick<EventFilter, "tenantId" | "ownerId" | "jobId">;
+export type LiveFilter = Pick<EventFilter, "tenantId" | "ownerId" | "jobId"> & {
+  /** Also events of the hub itself (default: only those of jobs). */
+  hasHub?: boolean | undefined;
+};
+
+export function kindsOf({ hasHub }: LiveFilter): EventKind[] {
+  return hasHub ? tailKinds : liveKinds;
+}
+
+const tailKinds = [...liveKinds, ...hubKinds];
 
 /** Somebody who follows live events. */
 export type Reader = {
@@ -99,7 +108,7 @@ export class EventTail {
   /** Adds the next events. */
   async #readPage(): Promise<LoggedEvent[]> {
     const lastSeq = this.#lastSeq;
-    const filter = { afterSeq: this.#throughSeq, kinds: liveKinds, limit: pageEvents };
+    const filter = { afterSeq: this.#throughSeq, kinds: tailKinds, limit: pageEvents };
     const page = await this.#store.readEvents(filter);
     const readSeq = page.at(-1)?.seq ?? 0;
     this.#events.push(...page);
@@ -133,8 +142,9 @@ export class EventTail {
   }
 }
 
-function concerns(event: LoggedEvent, { tenantId, ownerId, jobId }: LiveFilter): boolean {
+function concerns(event: LoggedEvent, { tenantId, ownerId, jobId, hasHub }: LiveFilter): boolean {
   return (
+    (hasHub || event.jobId !== null) &&
     (tenantId === undefined || event.tenantId === tenantId) &&
     (ownerId === undefined || event.ownerId === ownerId) &&
     (jobId === undefined || event.jobId === jobId)

@@ -1,4 +1,4 @@
-import type { EventView, LiveEvent } from "../../contract/view-shapes.ts";
+import type { EventView, HubPart, LiveEvent } from "../../contract/view-shapes.ts";
 import { type EventKind, eventTable, type LoggedEvent } from "../../core/events.ts";
 
 /** An event in a job's timeline. */
@@ -11,6 +11,32 @@ export function eventView(event: LoggedEvent): EventView {
     severity: eventTable[event.event].severity,
     details: { ...event.details, ...reportedProgress(event) },
   };
+}
+
+/** What of the hub itself an event changes, for pages that show it. */
+const hubParts: Partial<Record<EventKind, HubPart>> = {
+  WORKER_REGISTERED: "workers",
+  WORKER_DEREGISTERED: "workers",
+  WORKER_INACTIVE: "workers",
+  WORKER_BLOCKED: "workers",
+  WORKER_UNBLOCKED: "workers",
+  WORKER_DRAINED: "workers",
+  WORKER_UNDRAINED: "workers",
+  LOCKDOWN: "lockdown",
+  TENANT_LOCKED: "lockdown",
+  LOCKDOWN_LIFTED: "lockdown",
+  QUEUE_PAUSED: "queues",
+  QUEUE_RESUMED: "queues",
+  QUOTA_CHANGED: "queues",
+  KEY_ROTATED: "keys",
+  KEY_REVOKED: "keys",
+};
+export const hubKinds = Object.keys(hubParts) as EventKind[];
+
+/** Names what has changed and nothing more: what is there now, each reader asks for with its own rights. */
+export function hubEvent({ event }: LoggedEvent): { name: string; data: { part: HubPart } } | null {
+  const part = hubParts[event];
+  return part === undefined ? null : { name: "hub:changed", data: { part } };
 }
 
 /** The events that live streams show. */

@@ -3,11 +3,13 @@ import { isPaused } from "../../store/claim-pause.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { HubDeps } from "../deps.ts";
 
+/** With `samples`, only so many of its measurements are shown, evenly from the last hour; the newest is one of them. */
 export async function workerView(
   { store, clock }: Pick<HubDeps, "store" | "clock">,
   worker: WorkerRecord,
+  { samples }: { samples?: number | undefined } = {},
 ): Promise<WorkerView> {
-  const metrics = await store.listWorkerMetrics({ workerId: worker.id });
+  const metrics = await readMetrics(store, worker.id, samples);
   return {
     id: worker.id,
     name: worker.name,
@@ -35,6 +37,21 @@ export async function workerView(
     metrics: metrics.map((sample) => JSON.parse(sample.metrics)),
     version: worker.version,
   };
+}
+
+type Sample = { ts: number; metrics: string };
+
+async function readMetrics(
+  store: Pick<Store, "listWorkerMetrics">,
+  workerId: string,
+  samples: number | undefined,
+): Promise<Sample[]> {
+  if (samples === 0) return [];
+  if (samples === 1) return store.listWorkerMetrics({ workerId, newest: 1 });
+  const all = await store.listWorkerMetrics({ workerId });
+  if (samples === undefined || all.length <= samples) return all;
+  const last = all.length - 1;
+  return Array.from({ length: samples }, (_, index) => all[Math.round((index * last) / (samples - 1))]!);
 }
 
 export function workerStatus({ blocked, draining, status }: WorkerRecord): WorkerView["status"] {

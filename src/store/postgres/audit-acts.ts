@@ -122,8 +122,9 @@ export async function searchAudit(sql: Connection, filter: AuditFilter): Promise
     filter.before,
   );
   const last = range!.last;
-  if (last === null) return { records: [], next: null };
-  const from = last - filter.window;
+  const { after = 0 } = filter;
+  if (last === null || last <= after) return { records: [], next: null };
+  const from = Math.max(after, last - filter.window);
   const conditions = new Conditions().add("events.seq > ?", from).add("events.seq <= ?", last);
   conditions.add("events.event = ?", filter.event);
   conditions.add("audit_seals.severity = ?", filter.severity);
@@ -136,7 +137,7 @@ export async function searchAudit(sql: Connection, filter: AuditFilter): Promise
   const condition = `WHERE ${conditions.text} ORDER BY events.seq DESC LIMIT ${limit}`;
   const records = await readSealedRows(sql, condition, ...conditions.values);
   const seen = records.length === filter.limit ? records.at(-1)!.seq : from + 1;
-  const older = await sql.first("SELECT 1 FROM events WHERE seq < $1 LIMIT 1", seen);
+  const older = await sql.first("SELECT 1 FROM events WHERE seq < $1 AND seq > $2 LIMIT 1", seen, after);
   return { records, next: older === null ? null : seen };
 }
 

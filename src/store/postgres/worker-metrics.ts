@@ -30,9 +30,15 @@ export async function saveWorkerMetrics(tx: Transaction, input: MetricsInput): P
   return true;
 }
 
-export function listWorkerMetrics(
+export async function listWorkerMetrics(
   sql: Connection,
-  { workerId }: { workerId: string },
+  { workerId, newest }: Parameters<WorkerStore["listWorkerMetrics"]>[0],
 ): Promise<{ ts: number; metrics: string }[]> {
-  return sql.all("SELECT ts, metrics FROM worker_metrics WHERE worker_id = $1 ORDER BY ts", workerId);
+  const rows = await sql.all<{ ts: number; metrics: string }>(
+    "SELECT ts, metrics FROM worker_metrics WHERE worker_id = $1 ORDER BY ts DESC LIMIT $2",
+    workerId,
+    // LIMIT NULL is none.
+    newest ?? null,
+  );
+  return rows.reverse();
 }

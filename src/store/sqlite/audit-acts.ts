@@ -100,8 +100,9 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
     "SELECT max(seq) AS last FROM audit_seals WHERE seq < ?",
     filter.before,
   )!;
-  if (range.last === null) return { records: [], next: null };
-  const from = range.last - filter.window;
+  const { after = 0 } = filter;
+  if (range.last === null || range.last <= after) return { records: [], next: null };
+  const from = Math.max(after, range.last - filter.window);
   const conditions = new Conditions().add("events.seq > ?", from).add("events.seq <= ?", range.last);
   conditions.add("events.event = ?", filter.event);
   conditions.add("audit_seals.severity = ?", filter.severity);
@@ -113,7 +114,8 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
   const condition = `WHERE ${conditions.text} ORDER BY events.seq DESC LIMIT ?`;
   const records = readSealedRows(context, condition, ...conditions.values, filter.limit);
   const seen = records.length === filter.limit ? records.at(-1)!.seq : from + 1;
-  const isOlder = context.sql.first("SELECT 1 FROM events WHERE seq < ? LIMIT 1", seen) !== null;
+  const isOlder =
+    context.sql.first("SELECT 1 FROM events WHERE seq < ? AND seq > ? LIMIT 1", seen, after) !== null;
   return { records, next: isOlder ? seen : null };
 }
 

@@ -27,12 +27,15 @@ export function saveWorkerMetrics(context: Context, input: MetricsInput): boolea
 
 export function listWorkerMetrics(
   context: ReadContext,
-  { workerId }: { workerId: string },
+  { workerId, newest = -1 }: Parameters<WorkerStore["listWorkerMetrics"]>[0],
 ): { ts: number; metrics: string }[] {
   return context.sql
     .all<{ ts: number; metrics: string }>(
-      "SELECT ts, metrics FROM worker_metrics WHERE worker_id = ? ORDER BY ts",
+      "SELECT ts, metrics FROM worker_metrics WHERE worker_id = ? ORDER BY ts DESC LIMIT ?",
       workerId,
+      // A negative limit is none.
+      newest,
     )
-    .map(({ ts, metrics }) => ({ ts, metrics }));
+    .map(({ ts, metrics }) => ({ ts, metrics }))
+    .reverse();
 }

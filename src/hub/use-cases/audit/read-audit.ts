@@ -7,6 +7,8 @@ import type { HubDeps } from "../../deps.ts";
 type AuditSearch = AuditTraits & {
   /** Only records below this seq. */
   before?: number;
+  /** Only records above this seq. */
+  after?: number | undefined;
   limit: number;
 };
 
@@ -49,6 +51,8 @@ async function searchCold(
   { found, signal }: { found: SealedRecord[]; signal: AbortSignal },
 ): Promise<SealedRecord[]> {
   const { first } = await deps.store.eventRange();
+  // Files hold what is older than the database's first record.
+  if (search.after !== undefined && first !== 0 && search.after >= first - 1) return [];
   const before = Math.min(
     search.before ?? Number.MAX_SAFE_INTEGER,
     first === 0 ? Number.MAX_SAFE_INTEGER : first,
@@ -101,6 +105,7 @@ function fits(record: SealedRecord, search: AuditSearch): boolean {
     (search.userId === undefined || record.user_id === search.userId) &&
     (search.jobId === undefined || record.job_id === search.jobId) &&
     (search.since === undefined || ts >= search.since) &&
-    (search.until === undefined || ts < search.until)
+    (search.until === undefined || ts < search.until) &&
+    (search.after === undefined || record.seq > search.after)
   );
 }
