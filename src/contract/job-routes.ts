@@ -180,6 +180,9 @@ export const jobRoutes = {
       q: text(1, 200),
       attempt: queryInteger(1, Number.MAX_SAFE_INTEGER).optional(),
       from: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
+      ignore_case: queryFlag
+        .optional()
+        .meta({ description: "A to Z are found as a to z, and the other way" }),
     }),
     answers: { 200: { description: "Where the text begins, in bytes", shape: foundView } },
   }),

@@ -195,10 +195,10 @@ browserSuite("the dashboard in a browser", () => {
     await page.goto(`${hub.url}/jobs/${held.id}`);
     await page.locator(".terminal").getByText("the end").waitFor();
     expect(await page.locator(".terminal-row").count()).toBeLessThan(100);
-    await page.getByLabel("Search the output").fill("needle");
-    await page.getByText(/^1( or more)? in all of it$/).waitFor();
-    await page.getByRole("button", { name: "Earlier match" }).click();
+    await page.getByLabel("Search the output").fill("Needle");
+    await page.getByText("1 of 1", { exact: true }).waitFor();
     await page.locator(".terminal mark").getByText("needle").waitFor();
+    await page.getByLabel("Search the output").fill("");
     await page.getByRole("button", { name: "Go to the end" }).click();
     await page.locator(".terminal").getByText("the end").waitFor();
   });

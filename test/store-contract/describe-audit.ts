@@ -19,13 +19,13 @@ export function describeAudit(create: () => StoreUnderTest): void {
 
     it("tells what came after a record, and looks at nothing before it", async () => {
       for (let count = 0; count < 4; count++) await scene().submit();
-      const after = async (seq: number, limit = 100) => {
+      const newer = async (seq: number, limit = 100) => {
         const { records, next } = await search({ after: seq, limit });
         return [records.map((record) => record.seq), next];
       };
-      expect(await after(2)).toEqual([[4, 3], null]);
-      expect(await after(4)).toEqual([[], null]);
-      expect(await after(1, 2)).toEqual([[4, 3], 3]);
+      expect(await newer(2)).toEqual([[4, 3], null]);
+      expect(await newer(4)).toEqual([[], null]);
+      expect(await newer(1, 2)).toEqual([[4, 3], 3]);
     });
 
     const expectChain = async (seqs: number[]) => {

@@ -21,11 +21,11 @@ const exactMax = 10_000;
 
 /** How many of all jobs are in each state. */
 export function useCounts(): Counts | undefined {
-  return useCountsOf("", () => ({}));
+  return useCountsOf("{}", () => ({}));
 }
 
 /** The same of those that a filter finds. `key` stands for the filter, whose times count from the moment it is asked. */
-function useCountsOf(key: string, filter: () => CountFilter): Counts | undefined {
+export function useCountsOf(key: string, filter: () => CountFilter): Counts | undefined {
   const load = async () => (await callHub(routes.countJobs, { query: filter() })).body;
   const isTimed = filter().since !== undefined || filter().until !== undefined;
   return useQuery(`counts ${key}`, load, {

@@ -12,11 +12,11 @@ const idleMs = 20_000;
 /** What happened over time, for those who may see it; null for everybody else. */
 export function useStatistics(
   range: Range,
-  { maySee, tenant }: { maySee: boolean; tenant?: string | undefined },
+  { maySee, tenant, type }: { maySee: boolean; tenant?: string | undefined; type?: string | undefined },
 ): Query<StatisticsView | null> {
-  const query = { range, tenant_id: tenant };
+  const query = { range, tenant_id: tenant, type };
   const load = async () => (maySee ? (await callHub(routes.readStatistics, { query })).body : null);
-  return useQuery(maySee ? `statistics ${range} ${tenant ?? ""}` : "no statistics", load, {
+  return useQuery(maySee ? `statistics ${range} ${tenant ?? ""} ${type ?? ""}` : "no statistics", load, {
     everyMs: idleMs,
     whenMs: busyMs,
     when: ({ events }) => events.size > 0,

@@ -5,12 +5,20 @@ import { ages } from "../parts/time-range.ts";
 import { useKeys } from "../shell/keys.ts";
 import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
 import { valueText } from "./filter-text.ts";
-import { type FilterName, filterLabels, filterProblem, type JobFilter, readWords } from "./job-filter.ts";
+import {
+  type FilterName,
+  filterLabels,
+  filterNames,
+  filterProblem,
+  type JobFilter,
+  readWords,
+  writeWords,
+} from "./job-filter.ts";
 
 export function FilterBar({ filter }: { filter: JobFilter }) {
   const place = usePlace();
   const input = useRef<HTMLInputElement>(null);
-  const shownText = filter.q ?? filter.id ?? "";
+  const shownText = writeWords(filter);
   const [words, setWords] = useState(shownText);
   useEffect(() => setWords(shownText), [shownText]);
   const [problem, setProblem] = useState<string | null>(null);
@@ -21,8 +29,9 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
     const wrong = filterProblem(read);
     setProblem(wrong);
     if (wrong !== null) return;
-    const changes: Record<string, string | null> = { q: null, id: null, ...read };
-    go(withQuery({ ...place, path: "/jobs" }, changes));
+    // The field shows the whole filter, so what is no longer in it is no longer wanted.
+    const nothing = Object.fromEntries(filterNames.map((name) => [name, null]));
+    go(withQuery({ ...place, path: "/jobs" }, { ...nothing, ...read }));
   };
   return (
     <form
@@ -60,7 +69,7 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
 }
 
 function Chips({ filter, place }: { filter: JobFilter; place: Place }) {
-  const names = (Object.keys(filter) as FilterName[]).filter((name) => name !== "q" && name !== "id");
+  const names = Object.keys(filter) as FilterName[];
   return (
     <div className="bar chips">
       {names.map((name) => (

@@ -1,15 +1,50 @@
 import { mayOf, usePerson } from "../hub/session.ts";
-import { useStatistics } from "../hub/statistics.ts";
+import { type Range, useStatistics } from "../hub/statistics.ts";
+import { type FoundState, type JobFilter, statesOf } from "./job-filter.ts";
 
 const bars = 90;
 const height = 36;
 
-/** The last hour in one line: what ended well, what failed, what still waits or runs. */
-export function Histogram() {
+const rangeOf: Record<string, Range> = { "15m": "15m", "1h": "1h", "6h": "6h", "1d": "24h" };
+const spanText: Record<Range, string> = {
+  "15m": "15 minutes",
+  "1h": "hour",
+  "6h": "6 hours",
+  "24h": "day",
+  "30d": "30 days",
+};
+
+/**
+ * When jobs ended, in one line: those that the list shows. The statistics know type, tenant and state; a list that is
+ * filtered by more has no such line, because it would be about other jobs.
+ */
+export function Histogram({ filter }: { filter: JobFilter }) {
+  const known = statisticsOf(filter);
+  return known === null ? null : <Bars {...known} states={statesOf(filter)} />;
+}
+
+function statisticsOf(filter: JobFilter): Omit<BarsProps, "states"> | null {
+  const { state: _, type, tenant, since, ...rest } = filter;
+  const range = since === undefined ? "1h" : rangeOf[since];
+  if (range === undefined || type?.endsWith("*") || Object.keys(rest).length > 0) return null;
+  return { range, type, tenant };
+}
+
+type BarsProps = {
+  range: Range;
+  type: string | undefined;
+  tenant: string | undefined;
+  states: readonly FoundState[];
+};
+
+function Bars({ range, type, tenant, states }: BarsProps) {
   const may = mayOf(usePerson());
-  const { data } = useStatistics("1h", { maySee: may.seeFleet });
+  const { data } = useStatistics(range, { maySee: may.seeFleet, tenant, type });
   if (data === null || data === undefined) return null;
-  const { completed, failed, submitted } = data.series;
+  const isShown = (state: FoundState) => states.length === 0 || states.includes(state);
+  const none = data.series.at.map(() => 0);
+  const completed = isShown("completed") ? data.series.completed : none;
+  const failed = isShown("failed") || isShown("quarantined") ? data.series.failed : none;
   const per = Math.max(1, Math.ceil(completed.length / bars));
   const groups = Array.from({ length: Math.ceil(completed.length / per) }, (_, index) => {
     const sum = (series: number[]) =>
@@ -18,7 +53,6 @@ export function Histogram() {
       at: data.series.at[index * per],
       completed: sum(completed),
       failed: sum(failed),
-      submitted: sum(submitted),
     };
   });
   const top = Math.max(1, ...groups.map((group) => group.completed + group.failed));
@@ -29,7 +63,7 @@ export function Histogram() {
         viewBox={`0 0 ${groups.length * 10} ${height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Jobs that ended in the last hour: ${data.totals.completed} completed, ${data.totals.failed} failed`}
+        aria-label={`Jobs that ended in the last ${spanText[range]}: ${total(completed)} completed, ${total(failed)} failed`}
       >
         {groups.map((group, index) => {
           const good = (group.completed / top) * height;
@@ -51,4 +85,8 @@ export function Histogram() {
       </svg>
     </div>
   );
+}
+
+function total(series: readonly number[]): number {
+  return series.reduce((sum, count) => sum + count, 0);
 }

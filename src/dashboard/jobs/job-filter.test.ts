@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import { filterText } from "./filter-text.ts";
-import { bounds, couldShow, filterProblem, foundAs, hubFilter, readWords, statesOf } from "./job-filter.ts";
+import {
+  bounds,
+  couldShow,
+  filterProblem,
+  foundAs,
+  hubFilter,
+  readWords,
+  statesOf,
+  writeWords,
+} from "./job-filter.ts";
 
 test("a time that is none is refused in words", () => {
   expect(filterProblem(readWords("since:abc"))).toBe(
@@ -45,4 +54,16 @@ test("an event of a cancelled job is no news for a list of failed ones", () => {
   expect(foundAs(event)).toBe("cancelled");
   expect(couldShow({ state: "failed" }, event)).toBe(false);
   expect(couldShow({ state: "cancelled" }, event)).toBe(true);
+});
+
+test("O-29 the filter is written as it would be typed", () => {
+  const filters = [
+    { state: "failed,cancelled", type: "video.*", code: "TIMEOUT", since: "1h", q: "two words" },
+    { id: "0198c0de", worker: "oak-01" },
+    { q: "0198c0de" },
+    { tenant: "media", user: "ci", until: "1m" },
+    {},
+  ];
+  for (const filter of filters) expect(readWords(writeWords(filter))).toEqual(filter);
+  expect(writeWords(filters[0]!)).toBe("state:failed,cancelled type:video.* code:TIMEOUT since:1h two words");
 });

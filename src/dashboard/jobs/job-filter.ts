@@ -118,6 +118,16 @@ export function readWords(words: string): JobFilter {
   return filter;
 }
 
+/** The filter as a person would type it: `readWords` reads the same filter from it. */
+export function writeWords(filter: JobFilter): string {
+  const named = filterNames.filter((name) => name !== "q" && name !== "id" && filter[name] !== undefined);
+  const words = named.map((name) => `${name}:${filter[name]}`);
+  if (filter.id !== undefined)
+    words.push(readWords(filter.id).id === filter.id ? filter.id : `id:${filter.id}`);
+  if (filter.q !== undefined) words.push(readWords(filter.q).q === filter.q ? filter.q : `q:${filter.q}`);
+  return words.join(" ");
+}
+
 /** What is wrong with the filter. The hub is asked without that part, so more is listed than was meant. */
 export function filterProblem(filter: JobFilter): string | null {
   const [strange] = strangeStates(filter);

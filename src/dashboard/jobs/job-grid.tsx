@@ -23,14 +23,14 @@ type Props = {
 const readAheadRows = 40;
 
 export function JobGrid(props: Props) {
-  const { list, selected, maySelect, onSelect } = props;
+  const { list, filter, selected, maySelect, onSelect } = props;
   const { rows, hasMore, isLoadingMore } = useStore(list.state);
   const table = useRef<HTMLElement>(null);
   useEffect(() => rememberShown(rows), [rows]);
   const areAllSelected = rows.length > 0 && selected.size > 0 && rows.every(({ id }) => selected.has(id));
   return (
     <section ref={table} className="panel table">
-      <Histogram />
+      <Histogram filter={filter} />
       <div
         role="grid"
         aria-label="Jobs"

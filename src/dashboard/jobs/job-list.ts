@@ -64,14 +64,20 @@ export class JobList {
     this.#until = hubFilter(filter, Date.now()).until;
   }
 
+  /** What happened while nobody looked was missed, so a list that is shown again is read again, where it stands. */
   start(): void {
     this.#stop = onChanges((changes) => this.#take(changes));
+    if (this.#begun > 0) {
+      this.#known.doubtAll();
+      this.#front ??= "read";
+    }
     void this.#refresh();
   }
 
   stop(): void {
     this.#stop();
     clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** Holds everything as it is, or lets it move again. */

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "react";
-import { type Counts, countLabel, sumCounts, useCounts } from "../hub/counts.ts";
+import { type Counts, countLabel, sumCounts, useCounts, useCountsOf } from "../hub/counts.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
 import { plural } from "../parts/format.ts";
@@ -19,12 +19,14 @@ import {
   type FoundState,
   filterLabels,
   foundStates,
+  hubFilter,
   type JobFilter,
   readFilter,
   statesOf,
 } from "./job-filter.ts";
 import { JobGrid } from "./job-grid.tsx";
-import { JobList } from "./job-list.ts";
+import type { JobList } from "./job-list.ts";
+import { keptList } from "./kept-list.ts";
 import { ViewTabs } from "./view-tabs.tsx";
 
 export function JobsPage() {
@@ -32,7 +34,7 @@ export function JobsPage() {
   const filter = useMemo(() => readFilter(place.query), [place.query]);
   const key = JSON.stringify(filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what the filter holds.
-  const list = useMemo(() => new JobList(filter), [key]);
+  const list = useMemo(() => keptList(key, filter), [key]);
   const [isPaused, setPaused] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a list is told of later changes when they are made.
   useEffect(() => {
@@ -74,18 +76,21 @@ export function JobsPage() {
       <ViewTabs counts={counts} />
       <div className="page jobs-page">
         <FilterBar filter={filter} />
-        <Facets filter={filter} counts={counts} list={list} />
+        <Facets filter={filter} isNew={counts !== undefined && sumCounts(counts).count === 0} list={list} />
         <ListBody key={key} list={list} filter={filter} counts={counts} />
       </div>
     </>
   );
 }
 
-function Facets({ filter, counts, list }: { filter: JobFilter; counts: Counts | undefined; list: JobList }) {
+/** Each state with the number of jobs that the rest of the filter finds in it. */
+function Facets({ filter, isNew, list }: { filter: JobFilter; isNew: boolean; list: JobList }) {
   const place = usePlace();
+  const { state: _, ...rest } = filter;
+  const counts = useCountsOf(JSON.stringify(rest), () => hubFilter(rest, Date.now()));
   const { newer } = useStore(list.state);
   const chosen = statesOf(filter);
-  if (counts !== undefined && sumCounts(counts).count === 0) return null;
+  if (isNew) return null;
   return (
     <div className="facets" role="group" aria-label="States">
       {foundStates.map((state) => {

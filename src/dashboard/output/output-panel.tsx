@@ -4,9 +4,7 @@ import { routes } from "../../contract/routes.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
 import { isEnded } from "../../core/job.ts";
 import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
-import { callHub } from "../hub/call-hub.ts";
 import { useStore } from "../hub/store.ts";
-import { useQuery } from "../hub/use-query.ts";
 import { bytesText, countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { StateIcon } from "../parts/state.tsx";
@@ -14,6 +12,7 @@ import { useKeys } from "../shell/keys.ts";
 import { go, usePlace, withQuery } from "../shell/router.ts";
 import { OutputSource } from "./output-source.ts";
 import { OutputView } from "./output-view.tsx";
+import { foundMax, useFound } from "./use-found.ts";
 
 type Shown = OutputStream | "both";
 
@@ -27,11 +26,20 @@ export function OutputPanel({ job }: { job: JobView }) {
   const [isWrapped, setWrapped] = useState(true);
   const [isFollowing, setFollowing] = useState(true);
   const [search, setSearch] = useState("");
-  const [found, setFound] = useState({ count: 0, at: 0 });
+  const [found, setFound] = useState(unsearched);
   const field = useRef<HTMLInputElement>(null);
-  const onMatches = useCallback((count: number) => setFound({ count, at: Math.max(0, count - 1) }), []);
+  // The end is what people look for first; more that is found later does not move them.
+  const onFound = useCallback(
+    (count: number, isDone: boolean) =>
+      setFound(({ at }) => ({ count, isDone, at: at < 0 && isDone ? count - 1 : Math.min(at, count - 1) })),
+    [],
+  );
   const step = (by: number) =>
-    setFound(({ count, at }) => ({ count, at: count === 0 ? 0 : (at + by + count) % count }));
+    setFound(({ count, at, isDone }) => ({ count, isDone, at: nextMatch({ count, at }, by) }));
+  const searchFor = (text: string) => {
+    setSearch(text);
+    setFound(unsearched);
+  };
   useKeys({
     f: isLive ? () => setFollowing(!isFollowing) : undefined,
     e: () => go(withQuery(place, { stream: shown === "stdout" ? "stderr" : "stdout" }), { replace: true }),
@@ -39,7 +47,7 @@ export function OutputPanel({ job }: { job: JobView }) {
   });
   if (job.attempt === 0) return null;
   const streams = shown === "both" ? outputStreams : [shown];
-  const view = { isWrapped, isFollowing, onFollow: setFollowing, search, matchAt: found.at, onMatches };
+  const view = { isWrapped, isFollowing, onFollow: setFollowing, search, matchAt: found.at, onFound };
   return (
     <section className="panel output" aria-label="Output">
       <header>
@@ -54,20 +62,21 @@ export function OutputPanel({ job }: { job: JobView }) {
             placeholder="Search"
             aria-label="Search the output"
             spellCheck={false}
-            onChange={(event) => setSearch(event.target.value)}
+            onChange={(event) => searchFor(event.target.value)}
             onKeyDown={(event) => {
               if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-              if (event.key === "Escape") setSearch("");
+              if (event.key === "Escape") searchFor("");
             }}
           />
           {search === "" ? (
             <kbd className="not-phone">Ctrl F</kbd>
           ) : (
-            <span className="dimmer matches">
-              {found.count === 0 ? "none" : `${found.at + 1} of ${countText(found.count)}`}
+            <span className="dimmer matches" role="status">
+              {foundText(found)}
             </span>
           )}
         </label>
+        {found.count > 1 ? <MatchSteps onStep={step} /> : null}
         <button
           type="button"
           className="icon-button not-phone"
@@ -115,6 +124,45 @@ export function OutputPanel({ job }: { job: JobView }) {
         ))}
       </div>
     </section>
+  );
+}
+
+type Place = { count: number; at: number };
+const unsearched = { count: 0, at: -1, isDone: false };
+
+function nextMatch({ count, at }: Place, by: number): number {
+  if (count === 0) return -1;
+  return at < 0 ? (by > 0 ? 0 : count - 1) : (at + by + count) % count;
+}
+
+function foundText({ count, at, isDone }: Place & { isDone: boolean }): string {
+  if (!isDone) return count === 0 ? "searching …" : `${countText(count)} so far …`;
+  if (count === 0) return "none";
+  return `${countText(at + 1)} of ${countText(count)}${count >= foundMax ? " or more" : ""}`;
+}
+
+function MatchSteps({ onStep }: { onStep: (by: number) => void }) {
+  return (
+    <>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label="Earlier match"
+        title="Earlier match (Shift Enter)"
+        onClick={() => onStep(-1)}
+      >
+        <Icon name="up" />
+      </button>
+      <button
+        type="button"
+        className="icon-button turned"
+        aria-label="Later match"
+        title="Later match (Enter)"
+        onClick={() => onStep(1)}
+      >
+        <Icon name="up" />
+      </button>
+    </>
   );
 }
 
@@ -186,10 +234,14 @@ type StreamProps = {
   stream: OutputStream;
   attempt: number;
   isLive: boolean;
-  view: Omit<Parameters<typeof OutputView>[0], "source" | "label">;
+  view: Omit<Parameters<typeof OutputView>[0], "source" | "label" | "match"> & {
+    /** Which match is looked at, counted from 0; -1 while there is none. */
+    matchAt: number;
+    onFound: (count: number, isDone: boolean) => void;
+  };
 };
 
-function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
+function OneStream({ job, stream, attempt, isLive, view: { matchAt, onFound, ...view } }: StreamProps) {
   const isLatest = attempt === job.attempt && job.output.removed !== true;
   const size = isLatest ? job.output[stream] : null;
   const isEmpty = !isLive && size === 0;
@@ -204,13 +256,20 @@ function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
   }, [source]);
   const state = useStore(source.state);
   const { start, end } = state.buffer;
+  const found = useFound({ jobId: job.id, stream, attempt, search: view.search, source });
+  useEffect(() => onFound(found.offsets.length, found.isDone), [found, onFound]);
+  const match = found.offsets[matchAt];
+  useEffect(() => {
+    const { buffer } = source.state.get();
+    if (match !== undefined && (match < buffer.start || match >= buffer.end)) void source.jumpTo(match);
+  }, [match, source]);
   const jump = (offset: number) => {
     view.onFollow(offset > 0);
     void source.jumpTo(offset);
   };
   return (
     <div className="one-stream">
-      <OutputView source={source} label={`${stream} of attempt ${attempt}`} {...view} />
+      <OutputView source={source} label={`${stream} of attempt ${attempt}`} match={match} {...view} />
       <footer>
         <span>{heldText(state)}</span>
         {start > 0 ? (
@@ -222,9 +281,6 @@ function OneStream({ job, stream, attempt, isLive, view }: StreamProps) {
           <button type="button" className="button quiet small" onClick={() => jump(state.size)}>
             Go to the end
           </button>
-        ) : null}
-        {view.search.length > 1 && (start > 0 || end < state.size) ? (
-          <FoundElsewhere job={job} stream={stream} attempt={attempt} search={view.search} source={source} />
         ) : null}
         {job.output.removed === true ? <span>removed to make room</span> : null}
         {state.problem === null ? null : <span className="problem">{state.problem}</span>}
@@ -247,34 +303,4 @@ function heldText({ buffer, size, isLoading, problem }: Held): string {
   if (isLoading) return problem === null ? "loading …" : "";
   if (start === 0 && end >= size) return `${plural(end, "byte")}, all shown`;
   return `bytes ${countText(start)} to ${countText(end)} of ${bytesText(size)}`;
-}
-
-type FoundProps = Pick<StreamProps, "job" | "stream" | "attempt"> & { search: string; source: OutputSource };
-
-/** Of a stream that is not held as a whole, the hub says where the text is. */
-function FoundElsewhere({ job, stream, attempt, search, source }: FoundProps) {
-  const { buffer } = useStore(source.state);
-  const { data } = useQuery(`search ${job.id} ${stream} ${attempt} ${search}`, async () => {
-    const query = { q: search, attempt };
-    return (await callHub(routes.searchOutput, { params: { id: job.id, stream }, query })).body;
-  });
-  if (data === undefined) return <span>searching all of it …</span>;
-  const before = data.offsets.findLast((offset) => offset < buffer.start);
-  const after = data.offsets.find((offset) => offset > buffer.end);
-  const jump = (offset: number | undefined, label: string) =>
-    offset === undefined ? null : (
-      <button type="button" className="button quiet small" onClick={() => void source.jumpTo(offset)}>
-        {label}
-      </button>
-    );
-  return (
-    <>
-      <span>
-        {countText(data.offsets.length)}
-        {data.next === null ? "" : " or more"} in all of it
-      </span>
-      {jump(before, "Earlier match")}
-      {jump(after, "Later match")}
-    </>
-  );
 }

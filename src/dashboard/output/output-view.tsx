@@ -1,6 +1,7 @@
 import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "../hub/store.ts";
-import { LineLayout, textOf } from "./line-layout.ts";
+import { LineLayout } from "./line-layout.ts";
+import type { OutputBuffer } from "./output-buffer.ts";
 import type { OutputSource } from "./output-source.ts";
 import type { Span } from "./read-ansi.ts";
 
@@ -9,7 +10,6 @@ const spareRows = 20;
 /** Of the monospaced font at 12 px; measured once it is drawn. */
 const charWidthGuess = 7.2;
 const numberWidth = 62;
-const matchesMax = 1000;
 
 type Props = {
   source: OutputSource;
@@ -17,9 +17,8 @@ type Props = {
   isFollowing: boolean;
   onFollow: (isFollowing: boolean) => void;
   search: string;
-  /** Which match is looked at, counted from 0. */
-  matchAt: number;
-  onMatches: (count: number) => void;
+  /** Where in the stream the match is that is looked at. */
+  match: number | undefined;
   label: string;
 };
 
@@ -34,11 +33,7 @@ export function OutputView(props: Props) {
     () => new LineLayout(buffer.lines, isWrapped ? columns : Number.POSITIVE_INFINITY),
     [buffer, version, isWrapped, columns],
   );
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the same.
-  const matches = useMemo(() => findMatches(buffer.lines.map(textOf), search), [buffer, version, search]);
-  const { onMatches } = props;
-  useEffect(() => onMatches(matches.length), [matches.length, onMatches]);
-  const match = matches[props.matchAt];
+  const match = lineAt(buffer, props.match);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: after each change of what is held.
   useLayoutEffect(() => {
@@ -49,14 +44,14 @@ export function OutputView(props: Props) {
   }, [version, isFollowing, layout]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when another part is held.
   useEffect(() => {
-    if (!isFollowing && match === undefined && box.current !== null) box.current.scrollTop = 0;
+    if (!isFollowing && props.match === undefined && box.current !== null) box.current.scrollTop = 0;
   }, [buffer]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when another match is looked at.
   useEffect(() => {
     if (match === undefined || box.current === null) return;
     onFollow(false);
     box.current.scrollTop = layout.rowOf(match) * rowHeight - height / 2;
-  }, [match, search]);
+  }, [props.match, buffer, search]);
 
   const first = Math.max(0, Math.floor(scrollTop / rowHeight) - spareRows);
   const last = Math.min(layout.rowCount, Math.ceil((scrollTop + height) / rowHeight) + spareRows);
@@ -135,15 +130,17 @@ function marked(text: string, { search, isAt }: { search: string; isAt: boolean 
   });
 }
 
-/** The lines that contain the text, at most a thousand. */
-function findMatches(lines: readonly string[], search: string): number[] {
-  if (search === "") return [];
-  const wanted = search.toLowerCase();
-  const found: number[] = [];
-  for (let index = 0; index < lines.length && found.length < matchesMax; index++) {
-    if (lines[index]!.toLowerCase().includes(wanted)) found.push(index);
+/** The line that this place of the stream is in, if it is held. */
+function lineAt({ lines, start, end }: OutputBuffer, offset: number | undefined): number | undefined {
+  if (offset === undefined || offset < start || offset >= end) return undefined;
+  let low = 0;
+  let high = lines.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (lines[middle]!.offset <= offset) low = middle;
+    else high = middle - 1;
   }
-  return found;
+  return low;
 }
 
 function useBox(box: RefObject<HTMLDivElement | null>) {

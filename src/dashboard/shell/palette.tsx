@@ -4,12 +4,13 @@ import { callHub } from "../hub/call-hub.ts";
 import { mayOf, signOut, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
 import { useQuery } from "../hub/use-query.ts";
+import { useWorkers } from "../hub/workers.ts";
 import { readWords } from "../jobs/job-filter.ts";
 import { useViews } from "../jobs/views.ts";
 import { shortId } from "../parts/format.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
-import { colourOf, StateIcon, shownState } from "../parts/state.tsx";
+import { colourOf, StateIcon, shownState, workerWords } from "../parts/state.tsx";
 import { showKeys } from "./key-list.tsx";
 import { isPaletteOpen, navigation } from "./navigation.ts";
 import { go } from "./router.ts";
@@ -17,7 +18,7 @@ import { switchTheme } from "./theme.ts";
 
 type Choice = {
   id: string;
-  group: "Jobs" | "Act" | "Go";
+  group: "Jobs" | "Workers" | "Act" | "Go";
   icon: ReactNode;
   label: ReactNode;
   text: string;
@@ -36,7 +37,7 @@ function OpenPalette() {
   const found = useFoundJobs(words.trim());
   const wanted = words.trim().toLowerCase();
   const fixed = useFixedChoices().filter(({ text }) => text.toLowerCase().includes(wanted));
-  const choices = [...found, ...fixed];
+  const choices = [...found, ...useFoundWorkers(wanted), ...fixed];
   const chosen = Math.min(at, choices.length - 1);
   useEffect(() => dialog.current?.showModal(), []);
   const close = () => isPaletteOpen.set(false);
@@ -66,7 +67,7 @@ function OpenPalette() {
             setWords(event.target.value);
             setAt(0);
           }}
-          placeholder="Job id, type, or what to do"
+          placeholder="Job id, type, worker, or what to do"
           aria-label="Search or act"
           role="combobox"
           aria-expanded="true"
@@ -137,6 +138,30 @@ function useFoundJobs(words: string): Choice[] {
       run: () => go(`/jobs/${job.id}`),
     };
   });
+}
+
+const workersShown = 5;
+
+/** Workers by their name or a tag; without words there would be too many to choose from. */
+function useFoundWorkers(words: string): Choice[] {
+  const workers = useWorkers(mayOf(usePerson()).seeFleet).data ?? [];
+  if (words === "") return [];
+  const found = workers.filter(({ id, name, tags }) =>
+    [id, name ?? "", ...tags].some((text) => text.toLowerCase().includes(words)),
+  );
+  return found.slice(0, workersShown).map(({ id, name, status }) => ({
+    id: `worker-${id.replaceAll(/\W/g, "-")}`,
+    group: "Workers",
+    icon: <Icon name="fleet" />,
+    label: (
+      <>
+        <PlainText text={name ?? id} />{" "}
+        <span className="dimmer">{workerWords[status].word.toLowerCase()}</span>
+      </>
+    ),
+    text: id,
+    run: () => go(`/fleet?q=${encodeURIComponent(id)}&open=${encodeURIComponent(id)}`),
+  }));
 }
 
 function useFixedChoices(): Choice[] {

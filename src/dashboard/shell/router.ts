@@ -1,11 +1,15 @@
 import type { MouseEvent } from "react";
 import { Store, useStore } from "../hub/store.ts";
+import { pushEntry, restoreScroll } from "./scroll-memory.ts";
 
 /** Everything that a page shows is in its address, so that a link shows the same to somebody else. */
 export type Place = { path: string; query: URLSearchParams };
 
 const place = new Store<Place>(read());
-addEventListener("popstate", () => place.set(read()));
+addEventListener("popstate", () => {
+  place.set(read());
+  restoreScroll();
+});
 addEventListener("hashchange", () => place.set(read()));
 
 function read(): Place {
@@ -27,8 +31,8 @@ export function usePlace(): Place {
 /** Shows another page. `replace` changes the address without a step to go back to. */
 export function go(to: string, { replace = false } = {}): void {
   if (to === location.pathname + location.search) return;
-  if (replace) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+  if (replace) history.replaceState(history.state, "", to);
+  else pushEntry(to);
   const before = place.get().path;
   place.set(read());
   if (!replace && place.get().path !== before) scrollTo(0, 0);

@@ -73,9 +73,9 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   async searchOutput({ deps, identity, origin, params, query }) {
     const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
     const output = await openOutput(deps, request);
-    const { q: text, from = 0 } = query;
+    const { q: text, from = 0, ignore_case: isCaseIgnored = false } = query;
     const { attempt, size } = output;
-    const found = await searchOutput(output, { text, from, clock: deps.clock });
+    const found = await searchOutput(output, { text, from, isCaseIgnored, clock: deps.clock });
     return { status: 200, body: { attempt, size, ...found } };
   },
 

@@ -42,7 +42,7 @@ export async function workerView(
 type Sample = { ts: number; metrics: string };
 
 async function readMetrics(
-  store: Pick<Store, "listWorkerMetrics">,
+  store: Pick<HubDeps["store"], "listWorkerMetrics">,
   workerId: string,
   samples: number | undefined,
 ): Promise<Sample[]> {

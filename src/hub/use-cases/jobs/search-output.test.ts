@@ -59,3 +59,9 @@ test("stops when its time is over, and finds what lies across that place afterwa
   expect(offsets).toEqual([298]);
   expect(calls).toBeGreaterThan(1);
 });
+
+test("O-29 on request A to Z are found as a to z, and the other way, at the same places", async () => {
+  const search = { text: "ErrOr Ä", from: 0, isCaseIgnored: true, clock: still };
+  const found = await searchOutput(outputOf("ö error Ä\nERROR ä\nerror Ä", 4), search);
+  expect(found).toEqual({ offsets: [3, 21], next: null });
+});

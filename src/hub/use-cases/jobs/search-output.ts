@@ -12,19 +12,28 @@ type Found = {
   next: number | null;
 };
 
+type Search = {
+  text: string;
+  from: number;
+  /** A to Z are found as a to z, and the other way; other letters only as they are. */
+  isCaseIgnored?: boolean;
+  clock: Pick<Clock, "monotonicMs">;
+};
+
 /** Finds a literal text in an output, from an offset on. Places do not overlap. */
 export async function searchOutput(
   output: Pick<Output, "size" | "read">,
-  { text, from, clock }: { text: string; from: number; clock: Pick<Clock, "monotonicMs"> },
+  { text, from, isCaseIgnored = false, clock }: Search,
 ): Promise<Found> {
-  const needle = Buffer.from(text);
+  const fold = isCaseIgnored ? lowerCase : (bytes: Uint8Array) => bytes;
+  const needle = fold(Buffer.from(text));
   const endAt = clock.monotonicMs() + searchMs;
   const offsets: number[] = [];
   /** Bytes that may be the beginning of the text, and where they are. */
   let rest = Buffer.alloc(0);
   let restAt = from;
   for await (const chunk of output.read(Math.min(from, output.size), output.size)) {
-    const bytes = Buffer.concat([rest, chunk]);
+    const bytes = Buffer.concat([rest, fold(chunk)]);
     let at = 0;
     for (let place = bytes.indexOf(needle); place !== -1; place = bytes.indexOf(needle, at)) {
       offsets.push(restAt + place);
@@ -37,4 +46,14 @@ export async function searchOutput(
     if (clock.monotonicMs() > endAt && restAt + rest.length < output.size) return { offsets, next: restAt };
   }
   return { offsets, next: null };
+}
+
+/** Byte by byte, so that places stay where they are; bytes of other characters are above these. */
+function lowerCase(bytes: Uint8Array): Uint8Array {
+  const folded = Uint8Array.from(bytes);
+  for (let at = 0; at < folded.length; at++) {
+    const byte = folded[at]!;
+    if (byte >= 65 && byte <= 90) folded[at] = byte + 32;
+  }
+  return folded;
 }
