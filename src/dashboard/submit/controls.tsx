@@ -1,35 +1,6 @@
+import { useId } from "react";
+import { fieldLabels } from "./field-labels.ts";
 import type { RunField } from "./submission.ts";
-
-export const fieldLabels: Record<string, string> = {
-  type: "Type",
-  priority: "Priority, 1 to 10",
-  max_attempts: "Attempts",
-  timeout_sec: "Seconds for each attempt",
-  cpu: "Cores",
-  memory: "Memory",
-  pids: "Processes",
-  network: "Network",
-  tags: "Tags that the worker must have",
-  execution_location: "Location",
-  argv: "Command",
-  worker_command: "Command that starts the worker",
-  env: "Environment",
-  cwd: "Folder",
-  stdin: "Standard input",
-  secrets: "Secrets, by name",
-  params: "Parameters",
-  job_input: "Input",
-  url: "Address of the program",
-  checksum: "SHA-256 of the program",
-  port: "Port",
-  container: "Container",
-  agent: "Agent",
-  prompt: "Prompt",
-  expected_artifacts: "Files that the agent must leave",
-  idle_timeout_sec: "Seconds without output until it is stopped",
-  mode: "Mode",
-  collect: "Files to keep, as patterns",
-};
 
 const placeholders: Record<string, string> = {
   words: "python3 -m tiles build --zoom 0-14",
@@ -46,6 +17,8 @@ type FieldProps = {
   placeholder?: string;
   options?: readonly string[];
   isLong?: boolean;
+  /** A date and a time, by the clock of the browser. */
+  isMoment?: boolean;
   isRequired?: boolean;
   onChange: (value: string) => void;
 };
@@ -58,12 +31,15 @@ export function Field({
   placeholder,
   options,
   isLong,
+  isMoment,
   isRequired,
   onChange,
 }: FieldProps) {
+  const noteId = useId();
   const common = {
     value,
     "aria-invalid": problem !== undefined,
+    "aria-describedby": problem === undefined && hint === undefined ? undefined : noteId,
     onChange: (event: { target: { value: string } }) => onChange(event.target.value),
   };
   return (
@@ -80,16 +56,32 @@ export function Field({
           ))}
         </select>
       ) : isLong ? (
-        <textarea {...common} rows={2} placeholder={placeholder} spellCheck={false} className="mono" />
+        <textarea
+          {...common}
+          rows={Math.min(12, Math.max(2, value.split("\n").length))}
+          placeholder={placeholder}
+          spellCheck={false}
+          className="mono"
+        />
       ) : (
-        <input {...common} placeholder={placeholder} spellCheck={false} autoComplete="off" />
+        <input
+          {...common}
+          type={isMoment ? "datetime-local" : "text"}
+          placeholder={placeholder}
+          spellCheck={false}
+          autoComplete="off"
+        />
       )}
       {problem === undefined ? (
         hint === undefined ? null : (
-          <small className="dimmer">{hint}</small>
+          <small className="dimmer" id={noteId}>
+            {hint}
+          </small>
         )
       ) : (
-        <small className="problem">{problem}</small>
+        <small className="problem" id={noteId}>
+          {problem}
+        </small>
       )}
     </label>
   );
@@ -105,6 +97,7 @@ export function RunControl({
   onChange: (value: string) => void;
 }) {
   const isLong =
+    field.control === "words" ||
     field.control === "json" ||
     field.control === "pairs" ||
     field.control === "base64" ||

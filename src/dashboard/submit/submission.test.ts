@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { kindNames } from "../../contract/kinds.ts";
-import { fieldLabels } from "./controls.tsx";
-import { emptyDraft, readDraft, runFields } from "./submission.ts";
+import { fieldLabels } from "./field-labels.ts";
+import { emptyDraft, labelAt, readDraft, runFields } from "./submission.ts";
 
 test("every kind has controls for all its fields, made from its shape", () => {
   for (const kind of kindNames) expect(runFields(kind).length, kind).toBeGreaterThan(0);
@@ -69,4 +69,20 @@ test("what is wrong is said at its field, in the words of the shape", () => {
   expect(problems).toContainEqual({ path: "run.argv", message: "is required" });
   const paths = problems.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(["type", "run.argv", "run.env", "limits.memory", "priority"]));
+});
+
+test("O-30 a time in words of the form becomes run_at, and problems are named as the form names the field", () => {
+  const draft = emptyDraft();
+  draft.run = { argv: "true" };
+  draft.fields = { ...draft.fields, type: "later", run_at: "2026-01-31T08:00" };
+  expect(readDraft(draft).job).toMatchObject({ run_at: Date.parse("2026-01-31T08:00") });
+  draft.fields.run_at = "tomorrow";
+  const { job, problems } = readDraft(draft);
+  expect(job).toBeNull();
+  expect(problems.map(({ path }) => labelAt(path))).toEqual(["Not before"]);
+  expect([labelAt("run.argv"), labelAt("limits.memory"), labelAt("run.inputs.0.path")]).toEqual([
+    "Command",
+    "Memory",
+    "Files",
+  ]);
 });

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { kinds, type RunKind } from "../../contract/kinds.ts";
 import { type JobSubmission, jobSubmission } from "../../contract/submit-shapes.ts";
 import type { JobView } from "../../contract/view-shapes.ts";
+import { fieldLabels } from "./field-labels.ts";
 import { joinWords, splitWords } from "./shell-words.ts";
 
 /** How a field of `run` is typed in; it follows from the field's shape. */
@@ -31,6 +32,7 @@ const commonFields = [
   "network",
   "tags",
   "execution_location",
+  "run_at",
 ] as const;
 
 /** Stored files: they are uploaded first, which the form does not do. */
@@ -115,7 +117,13 @@ function showValue(value: unknown, control: Control): string {
   return control === "json" ? JSON.stringify(value, null, 2) : String(value);
 }
 
-type Problems = { path: string; message: string }[];
+export type Problems = { path: string; message: string }[];
+
+/** The name of the field that a path of the request belongs to; the path itself where the form has none. */
+export function labelAt(path: string): string {
+  const names = path.split(".").filter((name) => !/^\d+$/.test(name));
+  return names.map((name) => fieldLabels[name]).findLast((label) => label !== undefined) ?? path;
+}
 
 /** What would be submitted, and what is wrong with it in the words of the shapes. */
 export function readDraft({ kind, run, fields, rest, files }: Draft): {
@@ -145,6 +153,7 @@ export function readDraft({ kind, run, fields, rest, files }: Draft): {
     }),
     requires: withoutEmpty({ ...(rest["requires"] as object | undefined), tags: listIn(fields.tags) }),
     execution_location: fields.execution_location,
+    run_at: momentIn(fields.run_at, (message) => note("run_at", message)),
   });
   const { success, data, error } = jobSubmission.safeParse(body);
   const issues = success ? [] : error.issues.map((issue) => problemOf(issue, body));
@@ -208,6 +217,14 @@ function listIn(text: string): string[] | undefined {
 function numberIn(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   return Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+/** As a browser's field for a date and a time writes it. */
+function momentIn(text: string, onProblem: (message: string) => void): number | undefined {
+  if (text.trim() === "") return undefined;
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) onProblem(`must be a date and a time, such as 2026-01-31T08:00, not "${text}"`);
+  return Number.isNaN(at) ? undefined : at;
 }
 
 function withoutEmpty(values: Record<string, unknown>): Record<string, unknown> | undefined {
