@@ -6,7 +6,11 @@ const kinds = Object.keys(eventTable) as [EventKind, ...EventKind[]];
 const severities = ["LOW", "MEDIUM", "HIGH", "CRITICAL"] as const satisfies readonly Severity[];
 const moment = queryInteger(0, Number.MAX_SAFE_INTEGER);
 
+/** `people` has what people did, without what follows from it. */
+const auditViews = ["all", "people"] as const;
+
 export const auditQuery = z.strictObject({
+  view: z.enum(auditViews, `must be ${auditViews.join(" or ")}`).optional(),
   event: z.enum(kinds, "must be the name of an event").optional(),
   user_id: userId.optional(),
   tenant_id: tenantId.optional(),

@@ -16,6 +16,7 @@ export const eventTable = {
   JOB_QUARANTINED: { severity: "LOW", live: "quarantined" },
   JOB_CANCEL_REQUESTED: { severity: "LOW", live: null },
   JOB_STOPPED: { severity: "LOW", live: "stopped" },
+  JOBS_CHANGED: { severity: "LOW", live: null },
   JOB_REMOVED: { severity: "LOW", live: null },
   OUTPUT_REMOVED: { severity: "LOW", live: null },
   LOGIN_SUCCESS: { severity: "LOW", live: null },

@@ -135,6 +135,24 @@ browserSuite("the administrators' pages in a browser", () => {
     expect(page.url()).toContain("from=set");
   });
 
+  test("O-33 the audit page has a view of what people did, where a bulk act is one row that leads to its jobs", async () => {
+    const { page } = admin;
+    const type = freshName("swept");
+    const jobs = [await submitJob(hub, { type }), await submitJob(hub, { type })];
+    await hub.must("POST", "/jobs/bulk", { token: hub.admin, body: { act: "cancel", filter: { type } } });
+    await page.goto(`${hub.url}/audit`);
+    await page.getByRole("group", { name: "View" }).getByRole("button", { name: "People" }).click();
+    await page.waitForURL(/view=people/);
+    await expect.poll(() => page.locator(".trail").getByText("JOB_CREATED").count()).toBe(0);
+    await page.locator(".trail").getByText("Cancelled 2 of 2 jobs at once").first().click();
+    await page.getByRole("link", { name: "The records of this act" }).click();
+    for (const { id } of jobs)
+      await page
+        .locator(".trail")
+        .getByText(`Job ${id.slice(-8)} failed: CANCELLED`)
+        .waitFor();
+  });
+
   test("the audit trail is searched by words, which become filters in the address", async () => {
     const { page } = admin;
     const type = freshName("many");

@@ -28,6 +28,17 @@ export function describeAudit(create: () => StoreUnderTest): void {
       expect(await newer(1, 2)).toEqual([[4, 3], 3]);
     });
 
+    it("is searched for several kinds, and for all but one", async () => {
+      await scene().register();
+      await scene().submit();
+      const kindsIn = async (filter: Partial<AuditFilter>) =>
+        (await search(filter)).records.map(({ event }) => event);
+      expect(await kindsIn({})).toEqual(["JOB_CREATED", "WORKER_REGISTERED"]);
+      expect(await kindsIn({ without: "JOB_CREATED" })).toEqual(["WORKER_REGISTERED"]);
+      expect(await kindsIn({ kinds: ["JOB_CREATED", "LOCKDOWN"] })).toEqual(["JOB_CREATED"]);
+      expect(await kindsIn({ kinds: [] })).toEqual([]);
+    });
+
     const expectChain = async (seqs: number[]) => {
       const records = await scene().store.readSealed({ afterSeq: 0, limit: 99 });
       expect(records.map(({ seq }) => seq)).toEqual(seqs);

@@ -60,7 +60,9 @@ export function AuditBar({ filter }: { filter: AuditFilter }) {
 }
 
 function AuditChips({ filter, place }: { filter: AuditFilter; place: Place }) {
-  const set = (Object.keys(filter) as AuditFilterName[]).filter((name) => name !== "severity");
+  const set = (Object.keys(filter) as AuditFilterName[]).filter(
+    (name) => name !== "severity" && name !== "view",
+  );
   return (
     <div className="bar chips">
       {set.map((name) => (
@@ -113,5 +115,5 @@ function Chooser(props: { label: string; choices: string[][]; onChoose: (value: 
 function valueText(name: AuditFilterName, value: string): string {
   if (name === "since") return ages[value as keyof typeof ages] ?? momentLabel(value);
   if (name === "until") return /^\d+[smhd]$/.test(value) ? `${value} ago` : momentLabel(value);
-  return name === "record" ? countText(Number(value)) : value;
+  return name === "record" || name === "after" ? countText(Number(value)) : value;
 }

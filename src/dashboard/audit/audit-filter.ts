@@ -3,12 +3,24 @@ import type { auditQuery } from "../../contract/audit-shapes.ts";
 import { momentOf } from "../parts/time-range.ts";
 
 /** What is in the address. `record` begins the list at one record, so that a link can show it. */
-const names = ["severity", "event", "user", "tenant", "job", "since", "until", "record"] as const;
+const names = [
+  "view",
+  "severity",
+  "event",
+  "user",
+  "tenant",
+  "job",
+  "since",
+  "until",
+  "after",
+  "record",
+] as const;
 export type AuditFilterName = (typeof names)[number];
 export type AuditFilter = Partial<Record<AuditFilterName, string>>;
 type AuditSearch = z.output<typeof auditQuery>;
 
 export const auditLabels: Record<AuditFilterName, string> = {
+  view: "view is",
   severity: "severity is",
   event: "event is",
   user: "done by",
@@ -16,6 +28,7 @@ export const auditLabels: Record<AuditFilterName, string> = {
   job: "about job",
   since: "in the last",
   until: "before",
+  after: "after record",
   record: "from record",
 };
 
@@ -33,7 +46,9 @@ export function auditSearch(filter: AuditFilter, nowMs: number): AuditSearch {
   const since = momentOf(filter.since, nowMs);
   const until = momentOf(filter.until, nowMs);
   const record = Number(filter.record);
+  const after = Number(filter.after);
   const search: Record<string, string | number | undefined> = {
+    view: filter.view,
     event: filter.event,
     severity: filter.severity,
     user_id: filter.user,
@@ -42,6 +57,7 @@ export function auditSearch(filter: AuditFilter, nowMs: number): AuditSearch {
     since,
     until,
     cursor: Number.isSafeInteger(record) ? record + 1 : undefined,
+    after: Number.isSafeInteger(after) ? after : undefined,
   };
   return search as AuditSearch;
 }

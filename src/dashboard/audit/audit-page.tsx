@@ -8,6 +8,11 @@ import { auditSearch, readAuditFilter } from "./audit-filter.ts";
 import { ChainCard } from "./chain-card.tsx";
 import { Trail } from "./trail.tsx";
 
+/** What people did, or everything that happened. */
+const views = [
+  ["Everything", null],
+  ["People", "people"],
+] as const;
 const severities = [
   ["All", null],
   ["Low", "LOW"],
@@ -27,6 +32,18 @@ export function AuditPage() {
       <div className="top">
         <h1>Audit</h1>
         <span className="grow" />
+        <div className="segments" role="group" aria-label="View">
+          {views.map(([label, view]) => (
+            <button
+              type="button"
+              key={label}
+              aria-pressed={(filter.view ?? null) === view}
+              onClick={() => go(withQuery(place, { view }), { replace: true })}
+            >
+              {label}
+            </button>
+          ))}
+        </div>
         <div className="segments not-phone" role="group" aria-label="Severity">
           {severities.map(([label, severity]) => (
             <button

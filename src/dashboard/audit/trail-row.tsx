@@ -68,6 +68,19 @@ function RecordDetail({ record }: { record: AuditView }) {
           {route === "" ? null : <Fact name="Call">{route}</Fact>}
           {user_agent === null ? null : <Fact name="Program">{user_agent}</Fact>}
           <Fact name="Tenant">{tenant_id ?? "none in particular"}</Fact>
+          {record.event === "JOBS_CHANGED" ? (
+            <>
+              <dt>Its jobs</dt>
+              <dd>
+                <a
+                  className="underlined"
+                  href={`/audit?after=${Number(details["after_seq"])}&record=${record.seq - 1}`}
+                >
+                  The records of this act
+                </a>
+              </dd>
+            </>
+          ) : null}
           {owner_id === null ? null : <Fact name="Job of">{owner_id}</Fact>}
           {job_id === null ? null : (
             <>

@@ -62,7 +62,7 @@ async function readOn(filter: AuditFilter, known: Page | undefined): Promise<Pag
   // Records leave a time that ends now, and a list that begins at a record gets no newer ones.
   if (known === undefined || first === undefined || filter.since !== undefined || filter.record !== undefined)
     return readPage(filter);
-  const { records } = await readPage(filter, { after: first });
+  const { records } = await readPage(filter, { after: Math.max(first, Number(filter.after ?? 0)) });
   // There may be more between these and the known ones.
   if (records.length >= pageRows) return readPage(filter);
   if (records.length === 0) return known;

@@ -19,9 +19,10 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
       job_id: jobId,
       cursor: before,
       limit = 100,
+      view,
       ...rest
     } = query;
-    const search = { ...rest, userId, tenantId, jobId, before, limit };
+    const search = { ...rest, isOfPeople: view === "people", userId, tenantId, jobId, before, limit };
     const { records, next } = await readAudit(deps, { identity, search, signal });
     return { status: 200, body: records, headers: nextPage(next) };
   },

@@ -105,6 +105,11 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
   const from = Math.max(after, range.last - filter.window);
   const conditions = new Conditions().add("events.seq > ?", from).add("events.seq <= ?", range.last);
   conditions.add("events.event = ?", filter.event);
+  conditions.add("events.event <> ?", filter.without);
+  conditions.add(
+    "events.event IN (SELECT value FROM json_each(?))",
+    filter.kinds && JSON.stringify(filter.kinds),
+  );
   conditions.add("audit_seals.severity = ?", filter.severity);
   conditions.add("events.tenant_id = ?", filter.tenantId);
   conditions.add("events.job_id = ?", filter.jobId);

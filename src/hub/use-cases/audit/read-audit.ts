@@ -1,10 +1,13 @@
 import type { Identity } from "../../../core/identity.ts";
 import type { SealedRecord } from "../../../store/audit-record.ts";
 import type { AuditTraits } from "../../../store/audit-store.ts";
+import { isByPerson, kindsOfPeople } from "../../audit/acts-of-people.ts";
 import { dayOf, isGone, listColdDays, readCold } from "../../audit/cold-files.ts";
 import type { HubDeps } from "../../deps.ts";
 
 type AuditSearch = AuditTraits & {
+  /** Only what people did. */
+  isOfPeople?: boolean;
   /** Only records below this seq. */
   before?: number;
   /** Only records above this seq. */
@@ -20,7 +23,13 @@ export async function readAudit(
   deps: HubDeps,
   call: { identity: Identity; search: AuditSearch; signal: AbortSignal },
 ): Promise<{ records: SealedRecord[]; next: number | null }> {
-  const search = { ...call.search, tenantId: call.identity.tenantId ?? call.search.tenantId };
+  const search = {
+    ...call.search,
+    tenantId: call.identity.tenantId ?? call.search.tenantId,
+    ...(call.search.isOfPeople ? { kinds: kindsOfPeople } : {}),
+    // A running job reports it again and again; it is no event of the trail, although the one log has it too.
+    ...(call.search.event === undefined ? { without: "JOB_PROGRESS" as const } : {}),
+  };
   if (call.identity.tenantId !== null && call.search.tenantId !== undefined) {
     // What belongs to another tenant looks as if it did not exist.
     if (call.search.tenantId !== call.identity.tenantId) return { records: [], next: null };
@@ -37,8 +46,9 @@ async function searchHot(deps: HubDeps, search: AuditSearch, signal: AbortSignal
   let before: number | null = search.before ?? Number.MAX_SAFE_INTEGER;
   while (before !== null && records.length < search.limit && !signal.aborted) {
     const limit = search.limit - records.length;
-    const page = await deps.store.searchAudit({ ...search, before, window, limit });
-    records.push(...page.records);
+    const { isOfPeople, ...traits } = search;
+    const page = await deps.store.searchAudit({ ...traits, before, window, limit });
+    records.push(...(isOfPeople ? page.records.filter(isByPerson) : page.records));
     before = page.next;
   }
   return records;
@@ -100,6 +110,9 @@ function fits(record: SealedRecord, search: AuditSearch): boolean {
   const ts = Date.parse(record.timestamp);
   return (
     (search.event === undefined || record.event === search.event) &&
+    (search.without === undefined || record.event !== search.without) &&
+    (search.kinds === undefined || (search.kinds as string[]).includes(record.event)) &&
+    (!search.isOfPeople || isByPerson(record)) &&
     (search.severity === undefined || record.severity === search.severity) &&
     (search.tenantId === undefined || record.tenant_id === search.tenantId) &&
     (search.userId === undefined || record.user_id === search.userId) &&

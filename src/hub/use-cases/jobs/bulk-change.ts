@@ -5,6 +5,7 @@ import type { Identity } from "../../../core/identity.ts";
 import type { JobState } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordDenial } from "../access/record-denial.ts";
+import { recordEvent } from "../audit/record-event.ts";
 import { cancelJob, retryJob } from "./end-jobs.ts";
 import { findJobIds } from "./list-jobs.ts";
 
@@ -44,12 +45,29 @@ export async function bulkChange(deps: HubDeps, call: BulkCall): Promise<BulkOut
   const { ids, more } = await choose(deps, call);
   const outcome: BulkOutcome = { matched: ids.length, done: 0, left: [], more };
   if (call.isDryRun) return outcome;
+  const afterSeq = deps.feed.lastSeq;
   const rest = ids.values();
   const lanes = Array.from({ length: lanesMax }, async () => {
     for (const id of rest) await changeOne(deps, call, { id, outcome });
   });
-  await Promise.all(lanes);
+  try {
+    await Promise.all(lanes);
+  } finally {
+    if (ids.length > 0) await recordBulk(deps, call, { outcome, afterSeq });
+  }
   return outcome;
+}
+
+/** One record for the whole act, behind those of its jobs: they lie between `after_seq` and it. */
+async function recordBulk(
+  deps: HubDeps,
+  { identity, origin, act, filter }: BulkCall,
+  { outcome: { matched, done, left }, afterSeq }: { outcome: BulkOutcome; afterSeq: number },
+): Promise<void> {
+  // The trail has no values from request bodies: of a filter, the names of its fields.
+  const filterFields = filter === undefined ? {} : { filter_fields: Object.keys(filter) };
+  const details = { act, matched, done, left: left.length, after_seq: afterSeq, ...filterFields };
+  await recordEvent(deps, { event: "JOBS_CHANGED", origin, tenantId: identity.tenantId, details });
 }
 
 async function choose(deps: HubDeps, call: BulkCall): Promise<{ ids: string[]; more: boolean }> {

@@ -1,0 +1,45 @@
+import { workerRoutes } from "../../contract/worker-routes.ts";
+import type { EventKind } from "../../core/events.ts";
+import type { SealedRecord } from "../../store/audit-record.ts";
+
+/**
+ * What people do beside submitting, which is mostly the work of programs. Of the last two, only some are: see `isByPerson`.
+ */
+export const kindsOfPeople: EventKind[] = [
+  "JOBS_CHANGED",
+  "JOB_CANCEL_REQUESTED",
+  "LOGIN_SUCCESS",
+  "LOGIN_FAILED",
+  "TOKEN_ISSUED",
+  "TOKEN_REVOKED",
+  "CERT_REVOKED",
+  "WORKER_TOKEN_ISSUED",
+  "WORKER_DEREGISTERED",
+  "WORKER_BLOCKED",
+  "WORKER_UNBLOCKED",
+  "WORKER_DRAINED",
+  "WORKER_UNDRAINED",
+  "HUB_RESTORED",
+  "KEY_ROTATED",
+  "KEY_REVOKED",
+  "LOCKDOWN",
+  "TENANT_LOCKED",
+  "LOCKDOWN_LIFTED",
+  "QUEUE_PAUSED",
+  "QUEUE_RESUMED",
+  "QUOTA_CHANGED",
+  "PERMISSION_DENIED",
+  "JOB_RETRYING",
+  "JOB_FAILED",
+];
+
+const workerPaths: ReadonlySet<string> = new Set(Object.values(workerRoutes).map(({ path }) => path));
+
+/** Whether a record of these kinds is the act of a person, and not of the hub, of a worker, or a part of a bulk act. */
+export function isByPerson({ event, user_id, details, context: { endpoint } }: SealedRecord): boolean {
+  if (event === "JOBS_CHANGED" || event === "LOGIN_FAILED") return true;
+  if (user_id === null || endpoint === "/jobs/bulk") return false;
+  if (endpoint !== null && workerPaths.has(endpoint)) return false;
+  if (event === "JOB_RETRYING") return details["by"] === "person";
+  return event !== "JOB_FAILED" || details["fail_code"] === "CANCELLED";
+}
