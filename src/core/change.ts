@@ -1,4 +1,14 @@
-import { claim, disconnect, endAttempt, recall, reject, release, renewed, start, stopped } from "./attempt-acts.ts";
+import {
+  claim,
+  disconnect,
+  endAttempt,
+  recall,
+  reject,
+  release,
+  renewed,
+  start,
+  stopped,
+} from "./attempt-acts.ts";
 import { decideDue } from "./due.ts";
 import type { FailureClass } from "./failure.ts";
 import { isActive, type JobRecord } from "./job.ts";
