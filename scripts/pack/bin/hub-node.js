@@ -87,7 +87,7 @@ export function fetchHubNode(say) {
 
 /**
  * Beside the package, where everybody who can run it finds it, or else in the person's own cache. Never in the package itself:
- * `npm install` of another version removes its folder, and services are started by that Node (docs/adr/0103).
+ * `npm install` of another version removes its folder, and services are started by that Node (docs/adr/0101).
  */
 function places() {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
