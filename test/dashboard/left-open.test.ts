@@ -60,6 +60,38 @@ browserSuite("a page that stays open", () => {
     await context.close();
   });
 
+  test("O-45 the page of a job with thousands of events shows the last of them", async () => {
+    const { page } = admin;
+    const held = await runningJob(hub);
+    const report = (progress: number) =>
+      hub.must("POST", `/jobs/${held.id}/progress`, { token: hub.admin, body: { ...held.fence, progress } });
+    for (let at = 0; at < 1_010; at += 101)
+      await Promise.all(Array.from({ length: 101 }, (_, index) => report((at + index) % 100)));
+    await hub.must("POST", `/jobs/${held.id}/result`, {
+      token: hub.admin,
+      body: { ...held.fence, result: 1 },
+    });
+    await page.goto(`${hub.url}/jobs/${held.id}`);
+    await page.getByRole("button", { name: "Events 1014" }).click();
+    await page.locator(".events").getByText("JOB_COMPLETED").waitFor();
+    await page.locator(".events").getByText("14 earlier events").waitFor();
+  });
+
+  test("O-46 signing out while the hub is away says that it could not be done, and can be repeated", async () => {
+    const { page, context } = await visit(admin.browser);
+    await signIn(page, hub, hub.admin);
+    const isOfSession = (url: URL) => url.pathname === "/api/v1/session";
+    await page.route(isOfSession, (route) =>
+      route.request().method() === "DELETE" ? route.abort() : route.continue(),
+    );
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You are still signed in").waitFor();
+    await page.unroute(isOfSession);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByLabel("Token").waitFor();
+    await context.close();
+  });
+
   test("a list that is held stays so when another filter is chosen", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);

@@ -1,11 +1,13 @@
 import { useState } from "react";
 import type { EventView, JobView } from "../../contract/view-shapes.ts";
-import { durationText, momentText } from "../parts/format.ts";
+import { countText, durationText, momentText } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { type Attempt, attemptsOf } from "./attempts.ts";
 
 const shownMax = 12;
+/** More rows would hold up the page; the newest tell how it ended. */
+const listedMax = 1_000;
 const ticks = 5;
 
 /** When the job waited and ran, attempt by attempt, on one scale. */
@@ -117,9 +119,15 @@ function Bar({ attempt, place, now }: { attempt: Attempt; place: (ts: number) =>
 }
 
 function EventList({ events }: { events: readonly EventView[] }) {
+  const earlier = Math.max(0, events.length - listedMax);
   return (
     <ol className="events">
-      {events.map(({ seq, event, ts, details }) => (
+      {earlier === 0 ? null : (
+        <li>
+          <span className="dim">{countText(earlier)} earlier events: jobctl events lists them all</span>
+        </li>
+      )}
+      {events.slice(-listedMax).map(({ seq, event, ts, details }) => (
         <li key={seq}>
           <span className="dim">{momentText(ts)}</span>
           <span className="mono">{event}</span>

@@ -27,6 +27,7 @@ import { IsolationPanel } from "./isolation-panel.tsx";
 import { JobActs } from "./job-acts.tsx";
 import { JobProof } from "./job-proof.tsx";
 import { JobSentence } from "./job-sentence.tsx";
+import { readJobEvents } from "./read-events.ts";
 import { ResourcesPanel } from "./resources-panel.tsx";
 import { TreePanel } from "./result-tree.tsx";
 import { WhoCould } from "./who-could.tsx";
@@ -36,7 +37,7 @@ const activeMs = 5_000;
 /** After that only people change it, and the stream tells of that. */
 const endedMs = 60_000;
 
-type Read = { job: JobView; why: WhyView | undefined; events: EventView[] };
+type Read = { job: JobView; why: WhyView | undefined; events: readonly EventView[] };
 
 export function JobPage({ id }: { id: string }) {
   const { data, error, at, reload } = useQuery<Read>(`job ${id}`, () => readJob(id), {
@@ -102,7 +103,7 @@ async function readJob(id: string): Promise<Read> {
   const { body: job } = await callHub(routes.getJob, { params });
   const [why, events] = await Promise.all([
     job.status === "pending" ? callHub(routes.explainJob, { params }).then(({ body }) => body) : undefined,
-    callHub(routes.listJobEvents, { params, query: { limit: 1000 } }).then(({ body }) => body),
+    readJobEvents(id),
   ]);
   return { job, why, events };
 }

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { routes } from "../../contract/routes.ts";
 import { callHub } from "../hub/call-hub.ts";
-import { mayOf, signOut, usePerson } from "../hub/session.ts";
+import { mayOf, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { useWorkers } from "../hub/workers.ts";
@@ -12,6 +12,7 @@ import { Icon, type IconName } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 import { colourOf, StateIcon, shownState, workerWords } from "../parts/state.tsx";
 import { showKeys } from "./key-list.tsx";
+import { leave } from "./leave.ts";
 import { isPaletteOpen, navigation } from "./navigation.ts";
 import { go } from "./router.ts";
 import { switchTheme } from "./theme.ts";
@@ -186,7 +187,7 @@ function useFixedChoices(): Choice[] {
     ...(may.act ? [choice("Act", "plus", "Submit a job", () => go("/submit"), ["N"])] : []),
     choice("Act", "theme", "Switch between light and dark", switchTheme, ["T"]),
     choice("Act", "more", "List the keys", showKeys, ["?"]),
-    choice("Act", "leave", "Sign out", () => void signOut()),
+    choice("Act", "leave", "Sign out", leave),
     ...navigation(may).map(({ path, label, icon, key }) =>
       choice("Go", icon, label, () => go(path), ["G", key.toUpperCase()]),
     ),

@@ -2,7 +2,7 @@ import { countLabel, useCounts } from "../hub/counts.ts";
 import { useHealth } from "../hub/health.ts";
 import { lostMsAt, useLinkState } from "../hub/link-state.ts";
 import { eventRate } from "../hub/live-feed.ts";
-import { mayOf, type Person, signOut, usePerson } from "../hub/session.ts";
+import { mayOf, type Person, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
 import { isReachable, useWorkers } from "../hub/workers.ts";
 import { isShown, useViews } from "../jobs/views.ts";
@@ -11,6 +11,7 @@ import { Icon, Seal } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { Ticking } from "../parts/ticking.tsx";
+import { leave } from "./leave.ts";
 import { isIn, navigation, openPalette } from "./navigation.ts";
 import { usePlace } from "./router.ts";
 import { switchTheme } from "./theme.ts";
@@ -130,13 +131,7 @@ function PersonRow({ person }: { person: Person }) {
       >
         <Icon name="theme" />
       </button>
-      <button
-        type="button"
-        className="icon-button"
-        aria-label="Sign out"
-        title="Sign out"
-        onClick={() => void signOut()}
-      >
+      <button type="button" className="icon-button" aria-label="Sign out" title="Sign out" onClick={leave}>
         <Icon name="leave" />
       </button>
     </div>
