@@ -194,7 +194,9 @@ browserSuite("the administrators' pages in a browser", () => {
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".record").textContent()).toContain(hostile);
-    expect(await page.locator(".record .control-text").allTextContents()).toEqual(["U+202E"]);
+    // Once as the reason, and once as the error.
+    const controls = await page.locator(".record .control-text").allTextContents();
+    expect(controls).toEqual(["U+202E", "U+202E"]);
     await open("/settings?q=webhook_url");
     await page.getByText(webhookUrl).waitFor();
     expect(

@@ -3,7 +3,6 @@ import type { PagePath } from "../../contract/page-paths.ts";
 import { pagePaths } from "../../contract/page-paths.ts";
 import { useLinkState } from "../hub/link-state.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
-import { JobsPage } from "../jobs/jobs-page.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Empty } from "../parts/notices.tsx";
 import { LockBand, PersonBand, StaleBar } from "./bands.tsx";
@@ -20,6 +19,7 @@ import { switchTheme } from "./theme.ts";
 const OverviewPage = lazy(async () => ({
   default: (await import("../overview/overview-page.tsx")).OverviewPage,
 }));
+const JobsPage = lazy(async () => ({ default: (await import("../jobs/jobs-page.tsx")).JobsPage }));
 const JobPage = lazy(async () => ({ default: (await import("../job/job-page.tsx")).JobPage }));
 const SubmitPage = lazy(async () => ({ default: (await import("../submit/submit-page.tsx")).SubmitPage }));
 const FleetPage = lazy(async () => ({ default: (await import("../fleet/fleet-page.tsx")).FleetPage }));
@@ -30,7 +30,7 @@ const SettingsPage = lazy(async () => ({
   default: (await import("../settings/settings-page.tsx")).SettingsPage,
 }));
 
-/** Each page by its address; what stands for `:id` is given to it. All but the list of jobs are loaded when opened. */
+/** Each page by its address; what stands for `:id` is given to it. Each is loaded when it is opened. */
 const pages: Record<PagePath, (id: string) => ReactNode> = {
   "/": () => <OverviewPage />,
   "/jobs": () => <JobsPage />,
