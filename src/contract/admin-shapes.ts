@@ -82,6 +82,10 @@ export const queueView = z.object({
   tenant_id: z.string().nullable().meta({ description: "null for a paused type that has no jobs" }),
   type: z.string(),
   paused: z.boolean(),
-  pending: z.int(),
+  pending: z.int().meta({ description: "With the scheduled ones" }),
+  scheduled: z
+    .int()
+    .optional()
+    .meta({ description: "Jobs that have never been claimed, and whose run_at has not come" }),
   active: z.int(),
 });

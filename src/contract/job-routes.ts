@@ -93,7 +93,10 @@ export const jobRoutes = {
     summary: "Count jobs by state, with the filter of the list",
     query: listFilter.omit({ status: true }),
     answers: {
-      200: { description: "Each state; cancelled jobs are apart from failed ones", shape: jobCounts },
+      200: {
+        description: "Each state; cancelled jobs are apart from failed ones, and scheduled from pending ones",
+        shape: jobCounts,
+      },
     },
   }),
   streamEvents: route({

@@ -1,21 +1,21 @@
 import { z } from "zod";
 import { type FailureClass, failureClasses, failureCodes, failureDetails } from "../core/failure.ts";
 import { isJobId } from "../core/ids.ts";
-import { type JobState, jobStates } from "../core/job.ts";
+import { type JobState, jobStates, type ListedState, pendingParts } from "../core/job.ts";
 import { timeMsMax } from "../core/time-text.ts";
 import { integer, jobId, queryFlag, queryInteger, tenantId, text, userId, workerId } from "./fields.ts";
 
-const statusAllowed = `${jobStates.join(", ")}, or dead for quarantined; several with commas`;
+const statusAllowed = `${jobStates.join(", ")}, waiting or scheduled for a part of pending, or dead for quarantined; several with commas`;
 
-const statuses = z.string().transform((value, context): JobState[] => {
+const statuses = z.string().transform((value, context): ListedState[] => {
   const names = value.split(",").map((name) => (name === "dead" ? "quarantined" : name));
   if (names.every(isState)) return names;
   context.addIssue({ code: "custom", message: `must be ${statusAllowed}` });
   return z.NEVER;
 });
 
-function isState(name: string): name is JobState {
-  return (jobStates as readonly string[]).includes(name);
+function isState(name: string): name is ListedState {
+  return ([...jobStates, ...pendingParts] as readonly string[]).includes(name);
 }
 
 const typeOrPrefix = z
@@ -87,16 +87,20 @@ const countView = z.object({
   is_more: z.boolean().meta({ description: "Counting ended early: there may be more" }),
 });
 
-/** How many jobs are in each state. A cancelled job is stored as failed; people who count failures do not mean those. */
+/**
+ * How many jobs are in each state. A cancelled job is stored as failed, and a scheduled one as pending; people who count
+ * failures, or what waits, do not mean those.
+ */
 export const jobCounts = z.object({
   pending: countView,
+  scheduled: countView,
   assigned: countView,
   running: countView,
   completed: countView,
   failed: countView,
   cancelled: countView,
   quarantined: countView,
-} satisfies Record<JobState | "cancelled", typeof countView>);
+} satisfies Record<JobState | "scheduled" | "cancelled", typeof countView>);
 export type JobCounts = z.infer<typeof jobCounts>;
 
 /** The same filter in a body, where times are numbers. */

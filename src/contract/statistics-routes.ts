@@ -42,6 +42,15 @@ const causeView = z.object({
   series: numbers,
 });
 
+const unrunnableView = z
+  .object({
+    jobs: count,
+    queues: z
+      .array(z.object({ tenant_id: z.string(), type: z.string(), jobs: count, why: z.string() }))
+      .meta({ description: "The 5 largest, by tenant and type" }),
+  })
+  .meta({ description: "Jobs that wait and that no worker can run, as the workers are now" });
+
 const statisticsView = z.object({
   range: z.enum(rangeNames),
   tenant_id: z.string().nullable().meta({ description: "Null for all tenants" }),
@@ -52,7 +61,15 @@ const statisticsView = z.object({
   series: seriesView,
   totals: countsView.extend(timesView.shape),
   before: countsView.nullable().meta({ description: "The same span before; null for 30d" }),
-  now: z.object({ depth: count, running: count, oldest_wait_ms: count }),
+  now: z.object({
+    depth: count.meta({ description: "Jobs that wait; scheduled ones do not" }),
+    scheduled: count
+      .optional()
+      .meta({ description: "Jobs that have never been claimed, and whose run_at has not come" }),
+    running: count,
+    oldest_wait_ms: count,
+    unrunnable: unrunnableView.optional(),
+  }),
   states: z.object({
     pending: count,
     active: count.meta({ description: "Assigned or running" }),

@@ -4,6 +4,25 @@ import type { StoredFile } from "./storage-policy.ts";
 export const jobStates = ["pending", "assigned", "running", "completed", "failed", "quarantined"] as const;
 export type JobState = (typeof jobStates)[number];
 
+/** The two parts of `pending`: a scheduled job has never been claimed, and its run_at has not come. */
+export const pendingParts = ["waiting", "scheduled"] as const;
+export type PendingPart = (typeof pendingParts)[number];
+/** What lists can be filtered by. */
+export type ListedState = JobState | PendingPart;
+
+/** The state of which it is a part, or the state itself. */
+export function stateBehind(listed: ListedState): JobState {
+  return listed === "waiting" || listed === "scheduled" ? "pending" : listed;
+}
+
+/** Whether nobody could have run it by then: it has never been claimed, and its time has not come. */
+export function isScheduled(
+  { status, attempt, runAt }: Pick<JobRecord, "status" | "attempt" | "runAt">,
+  nowMs: number,
+): boolean {
+  return status === "pending" && attempt === 0 && runAt > nowMs;
+}
+
 export const endedStates = ["completed", "failed", "quarantined"] as const satisfies readonly JobState[];
 
 export function isActive(state: JobState): boolean {

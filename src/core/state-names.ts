@@ -1,4 +1,12 @@
-import { isActive, isEnded, type JobRecord, type JobState } from "./job.ts";
+import {
+  isActive,
+  isEnded,
+  isScheduled,
+  type JobRecord,
+  type JobState,
+  type ListedState,
+  stateBehind,
+} from "./job.ts";
 
 /** The names of states in the other interfaces. No other code translates them. */
 
@@ -25,12 +33,12 @@ export const statesBehind = {
 export function filterOfState(
   state: GrpcState | undefined,
   /** Only those of these states. */
-  named: readonly JobState[] | undefined,
-): { statuses: JobState[] | undefined; failCode: "CANCELLED" | undefined; isExact: boolean } {
+  named: readonly ListedState[] | undefined,
+): { statuses: ListedState[] | undefined; failCode: "CANCELLED" | undefined; isExact: boolean } {
   if (state === undefined) return { statuses: named && [...named], failCode: undefined, isExact: true };
   const behind: readonly JobState[] = statesBehind[state];
   return {
-    statuses: named?.filter((name) => behind.includes(name)) ?? [...behind],
+    statuses: named?.filter((name) => behind.includes(stateBehind(name))) ?? [...behind],
     failCode: state === "STOPPED" ? "CANCELLED" : undefined,
     isExact: state !== "EXITED" && state !== "FAILED",
   };
@@ -95,8 +103,7 @@ export function grpcRetry(
 
 /** When a job that was never tried may start, in milliseconds since the epoch; 0 if it was not submitted for later. */
 export function grpcScheduledAt(job: Pick<JobRecord, "status" | "attempt" | "createdAt" | "runAt">): bigint {
-  const isForLater = job.status === "pending" && job.attempt === 0 && job.runAt > job.createdAt;
-  return isForLater ? BigInt(job.runAt) : 0n;
+  return isScheduled(job, job.createdAt) ? BigInt(job.runAt) : 0n;
 }
 
 /** The exit code once there is one: 128 + n after signal n, also one of ours, 126 and 127 when it could not be executed or found. */

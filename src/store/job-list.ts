@@ -1,6 +1,6 @@
 import type { FailureClass, FailureDetail } from "../core/failure.ts";
 import type { Identity } from "../core/identity.ts";
-import type { JobRecord, JobState } from "../core/job.ts";
+import { type JobRecord, type JobState, jobStates, type ListedState, type PendingPart } from "../core/job.ts";
 import type { DamagedPart } from "./find-damage.ts";
 import type { DroppedSizes } from "./output-store.ts";
 
@@ -54,6 +54,8 @@ export type JobFilter = {
   userId?: string | undefined;
   /** Any of these. */
   statuses?: readonly JobState[] | undefined;
+  /** Of the pending jobs only these: scheduled ones have never been claimed, and their time has not come. */
+  pendingPart?: PendingPart | undefined;
   type?: string | undefined;
   typePrefix?: string | undefined;
   workerId?: string | undefined;
@@ -73,6 +75,16 @@ export type JobFilter = {
   offset?: number | undefined;
   limit: number;
 };
+
+/** The states that a filter names, with the part of the pending ones instead of `pending`; undefined for all. */
+export function listedStates({
+  statuses,
+  pendingPart,
+}: Pick<JobFilter, "statuses" | "pendingPart">): ListedState[] | undefined {
+  if (statuses === undefined && pendingPart === undefined) return undefined;
+  const parts: PendingPart[] = pendingPart === undefined ? ["waiting", "scheduled"] : [pendingPart];
+  return (statuses ?? jobStates).flatMap<ListedState>((state) => (state === "pending" ? parts : [state]));
+}
 
 /** Ids begin with the time, so that many have the same first characters. */
 export const idStartCharsMin = 8;

@@ -1,19 +1,20 @@
 import type { QueueFacts } from "../core/queue-key.ts";
-import type { Queue, QueueBook } from "./queue-book.ts";
+import type { QueueBook } from "./queue-book.ts";
+import type { ScheduledOf } from "./summarize-queues.ts";
 
-/** A queue whose jobs could be claimed now. */
-export type WaitingQueue = { facts: QueueFacts; pending: number };
+/** A queue that is not paused, and how many of its jobs wait. Scheduled ones do not; those to be tried again do. */
+export type WaitingQueue = { facts: QueueFacts; waiting: number };
 
-/** Each needs a look into the database, and a list of more helps nobody. */
+/** Each is compared with every worker, and a list of more helps nobody. */
 const queuesMax = 500;
 
-/** The longest queues that hold a claimable job and are not paused. */
-export function listWaitingQueues(book: QueueBook, hasClaimable: (queue: Queue) => boolean): WaitingQueue[] {
+/** The longest queues with waiting jobs; those of paused types are left out. */
+export function listWaitingQueues(book: QueueBook, scheduledOf: ScheduledOf): WaitingQueue[] {
   return book
     .all()
-    .filter(({ pending, facts }) => pending > 0 && !book.isPaused(facts.type))
-    .sort((a, b) => b.pending - a.pending)
-    .slice(0, queuesMax)
-    .filter(hasClaimable)
-    .map(({ facts, pending }) => ({ facts, pending }));
+    .filter(({ facts, pending }) => pending > 0 && !book.isPaused(facts.type))
+    .map((queue) => ({ facts: queue.facts, waiting: queue.pending - scheduledOf(queue) }))
+    .filter(({ waiting }) => waiting > 0)
+    .sort((a, b) => b.waiting - a.waiting)
+    .slice(0, queuesMax);
 }

@@ -133,7 +133,7 @@ export type Store = AccessStore &
     listQueues(): Promise<QueueSummary[]>;
     /** The busiest types of each tenant, and how long their oldest jobs wait. */
     surveyQueues(): Promise<QueueSurveyLine[]>;
-    /** The longest queues whose jobs could be claimed now: not paused, and at least one job is due. */
+    /** The longest queues with waiting jobs, with what a worker needs to take them. Paused types are left out. */
     listWaitingQueues(): Promise<WaitingQueue[]>;
     setQueuePaused(input: {
       type: string;
@@ -291,7 +291,10 @@ export type QueueSummary = {
   tenantId: string | null;
   type: string;
   paused: boolean;
+  /** Scheduled jobs are among them. */
   pending: number;
+  /** Jobs that have never been claimed, and whose time has not come. */
+  scheduled: number;
   active: number;
 };
 

@@ -1,20 +1,25 @@
-import type { QueueBook } from "./queue-book.ts";
+import type { Queue, QueueBook } from "./queue-book.ts";
 import type { QueueSummary } from "./store.ts";
+
+/** How many jobs of a queue are scheduled: never claimed, and before their time. */
+export type ScheduledOf = (queue: Queue) => number;
 
 /**
  * One line for each tenant and type, whatever else distinguishes their queues. A paused type without jobs is listed too,
  * for no tenant: otherwise nobody would see why its next job waits.
  */
-export function summarizeQueues(book: QueueBook): QueueSummary[] {
+export function summarizeQueues(book: QueueBook, scheduledOf: ScheduledOf): QueueSummary[] {
   const summaries = new Map<string, QueueSummary>();
-  for (const { facts, pending, active } of book.all()) {
+  for (const queue of book.all()) {
+    const { facts, pending, active } = queue;
     const name = JSON.stringify([facts.tenant_id, facts.type]);
-    const before = summaries.get(name) ?? { pending: 0, active: 0 };
+    const before = summaries.get(name) ?? { pending: 0, scheduled: 0, active: 0 };
     summaries.set(name, {
       tenantId: facts.tenant_id,
       type: facts.type,
       paused: book.isPaused(facts.type),
       pending: before.pending + pending,
+      scheduled: before.scheduled + scheduledOf(queue),
       active: before.active + active,
     });
   }
@@ -25,6 +30,7 @@ export function summarizeQueues(book: QueueBook): QueueSummary[] {
       type,
       paused: true,
       pending: 0,
+      scheduled: 0,
       active: 0,
     });
   }

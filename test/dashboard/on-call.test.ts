@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
-import { freshName, runningJob } from "../support/jobs.ts";
+import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
 import { violations } from "./visit.ts";
@@ -83,6 +83,59 @@ browserSuite("what somebody on call reads", () => {
     for (const release of releases) release();
     await expect.poll(() => page.getByText("Loading …").count()).toBe(0);
     await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+
+  test("O-28 a delayed job is scheduled: in a list and a tab of its own, and in no waiting count", async () => {
+    const { page } = admin;
+    const type = freshName("delayed");
+    const waits = await submitJob(hub, { type });
+    const scheduled = await submitJob(hub, { type, run_at: Date.now() + 3_600_000 });
+    await page.goto(`${hub.url}/jobs?type=${type}`);
+    const stateOf = (id: string) => page.locator(`[data-id="${id}"] .cell-state`).textContent();
+    await page.locator(`[data-id="${scheduled.id}"]`).waitFor();
+    expect([await stateOf(waits.id), await stateOf(scheduled.id)]).toEqual(["Pending", "Scheduled"]);
+    const ids = () =>
+      page
+        .locator(".row-window .job-row")
+        .evaluateAll((all: { dataset: { id: string } }[]) => all.map((row) => row.dataset.id));
+    await page.goto(`${hub.url}/jobs?state=pending&type=${type}`);
+    await expect.poll(ids).toEqual([waits.id]);
+    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Scheduled 1" }).click();
+    await expect.poll(ids).toEqual([scheduled.id]);
+    await page.locator(`[data-id="${scheduled.id}"] a`).click();
+    await page.locator("h1").getByText("Scheduled").waitFor();
+    await page.locator(".say").getByText("It is to start at").waitFor();
+    expect(await page.locator(".say").getByText("It has waited").count()).toBe(0);
+  });
+
+  test("O-28 on a phone, how many jobs of a queue are scheduled stands below how many wait", async () => {
+    const type = freshName("delayed");
+    await submitJob(hub, { type, run_at: Date.now() + 3_600_000 });
+    const { page } = admin;
+    const before = page.viewportSize()!;
+    onTestFinished(() => page.setViewportSize(before));
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${hub.url}/queues`);
+    const cell = page.getByRole("row").filter({ hasText: type }).locator(".waiting-bar");
+    const waiting = (await cell.getByText("0", { exact: true }).boundingBox())!;
+    const scheduled = (await cell.getByRole("link", { name: "1 scheduled" }).boundingBox())!;
+    expect(scheduled.y).toBeGreaterThan(waiting.y + waiting.height / 2);
+  });
+
+  test("O-28 what needs attention comes most urgent first, and equal rows are one", async () => {
+    const { page } = admin;
+    const type = freshName("gpu");
+    for (let job = 0; job < 2; job++) await submitJob(hub, { type, requires: { tags: ["gpu"] } });
+    const blocked = [await registerWorker(hub), await registerWorker(hub)];
+    for (const id of blocked) await hub.must("POST", `/workers/${id}/block`, { token: hub.admin, body: {} });
+    await page.goto(`${hub.url}/`);
+    const rows = page.locator(".attention li");
+    await rows.filter({ hasText: "2 jobs that no worker can run" }).getByText(type).waitFor();
+    await rows.filter({ hasText: "2 workers are blocked" }).getByText(blocked.join(" and ")).waitFor();
+    const texts = await rows.allTextContents();
+    const place = (text: string) => texts.findIndex((row) => row.includes(text));
+    expect(place("no worker can run")).toBe(0);
+    expect(place("2 workers are blocked")).toBeLessThan(place("Nobody would be told"));
   });
 
   test("nothing that the page did was against its policy", () => {

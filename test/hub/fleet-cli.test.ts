@@ -185,12 +185,15 @@ test("C6: types are paused and resumed, and a paused type without jobs is listed
   const type = freshName("pause");
   const queue = async () => (await rows("queues", "list")).filter((row) => row["type"] === type);
   expect(await writ("queues", "pause", type)).toMatchObject({ code: 0, stdout: `${type} is paused\n` });
-  expect(await queue()).toEqual([{ tenant_id: null, type, paused: true, pending: 0, active: 0 }]);
+  expect(await queue()).toEqual([
+    { tenant_id: null, type, paused: true, pending: 0, scheduled: 0, active: 0 },
+  ]);
   await submitJob(hub, { type });
-  expect(await queue()).toMatchObject([{ paused: true, pending: 1 }]);
-  expect((await writ("queues", "list")).stdout).toMatch(new RegExp(`^${type} +\\S+ +1 +0 +paused$`, "m"));
+  await submitJob(hub, { type, run_at: Date.now() + 3_600_000 });
+  expect(await queue()).toMatchObject([{ paused: true, pending: 2, scheduled: 1 }]);
+  expect((await writ("queues", "list")).stdout).toMatch(new RegExp(`^${type} +\\S+ +1 +1 +0 +paused$`, "m"));
   expect(await writ("queues", "resume", type)).toMatchObject({ stdout: `${type} is running again\n` });
-  expect(await queue()).toMatchObject([{ paused: false, pending: 1 }]);
+  expect(await queue()).toMatchObject([{ paused: false, pending: 2 }]);
 });
 
 test("C6: one limit of a quota is changed and the others stay", async () => {

@@ -31,6 +31,45 @@ export function describeQueues(create: () => StoreUnderTest): void {
       expect(told).toMatchObject([{ details: { type: "build" }, origin }]);
     });
 
+    it("O-28 tell which of their jobs are scheduled: never claimed, and before their time", async () => {
+      const runAt = scene().nowMs + 60_000;
+      const waiting = await scene().submit();
+      const scheduled = await scene().submit({ runAt });
+      const retried = await scene().submit({ type: "test" });
+      const { claimed } = await scene().claimUpTo(1, { types: ["test"] });
+      await scene().change(claimed[0]!, failureOf("EXECUTION_ERROR"));
+      expect((await scene().store.getJob({ jobId: retried }))!.job.runAt).toBeGreaterThan(scene().nowMs);
+      const found = async (pendingPart: "waiting" | "scheduled", more = {}) =>
+        (await scene().store.listJobIds({ pendingPart, limit: 10, ...more })).ids;
+      expect(await found("scheduled")).toEqual([scheduled]);
+      expect(await found("scheduled", { statuses: ["pending"], tenantId: "acme" })).toEqual([scheduled]);
+      expect(await found("waiting")).toEqual([retried, waiting]);
+      expect(await found("waiting", { statuses: ["pending", "running"] })).toEqual([retried, waiting]);
+      expect(await found("scheduled", { statuses: ["running"] })).toEqual([]);
+      const count = { statuses: ["pending"], pendingPart: "scheduled" } as const;
+      expect(await scene().store.countJobs(count)).toEqual({ count: 1, isMore: false });
+      expect(await scene().store.listQueues()).toMatchObject([
+        { type: "build", pending: 2, scheduled: 1 },
+        { type: "test", pending: 1, scheduled: 0 },
+      ]);
+      expect(await scene().store.listWaitingQueues()).toMatchObject([
+        { facts: { type: "build" }, waiting: 1 },
+        { facts: { type: "test" }, waiting: 1 },
+      ]);
+      await pause("build", true);
+      expect(await scene().store.listWaitingQueues()).toMatchObject([{ facts: { type: "test" } }]);
+    });
+
+    it("O-28 a job that was scheduled waits from its time on, not from its submission", async () => {
+      const runAt = scene().nowMs + 60_000;
+      await scene().submit({ runAt });
+      scene().nowMs = runAt + 500;
+      await scene().store.promoteJobs({ nowMs: scene().nowMs, limit: 10 });
+      expect(await scene().store.surveyQueues()).toMatchObject([
+        { pending: 1, scheduled: 0, oldestAt: runAt },
+      ]);
+    });
+
     it("are counted by tenant and type, whatever state their jobs are in", async () => {
       await scene().submit({ facts: { tags: ["a"] } });
       await scene().submit({ runAt: scene().nowMs + 1 });
@@ -40,9 +79,9 @@ export function describeQueues(create: () => StoreUnderTest): void {
       await scene().change(claimed[0]!, resultOf("1"));
       await scene().claimUpTo(1, { tags: ["a"], tenantId: "acme" });
       expect(await scene().store.listQueues()).toEqual([
-        { tenantId: "acme", type: "build", paused: false, pending: 1, active: 1 },
-        { tenantId: "acme", type: "test", paused: false, pending: 0, active: 0 },
-        { tenantId: "other", type: "build", paused: false, pending: 1, active: 0 },
+        { tenantId: "acme", type: "build", paused: false, pending: 1, scheduled: 1, active: 1 },
+        { tenantId: "acme", type: "test", paused: false, pending: 0, scheduled: 0, active: 0 },
+        { tenantId: "other", type: "build", paused: false, pending: 1, scheduled: 0, active: 0 },
       ]);
     });
 
@@ -52,8 +91,8 @@ export function describeQueues(create: () => StoreUnderTest): void {
       await pause("test", true);
       await scene().reopen();
       expect(await scene().store.listQueues()).toEqual([
-        { tenantId: "acme", type: "test", paused: true, pending: 1, active: 0 },
-        { tenantId: null, type: "build", paused: true, pending: 0, active: 0 },
+        { tenantId: "acme", type: "test", paused: true, pending: 1, scheduled: 0, active: 0 },
+        { tenantId: null, type: "build", paused: true, pending: 0, scheduled: 0, active: 0 },
       ]);
     });
 
@@ -115,7 +154,7 @@ export function describeQueues(create: () => StoreUnderTest): void {
   describe("waiting queues", () => {
     const scene = useScene(create);
 
-    it("O-23 are those with a job that is due and not paused, the longest first", async () => {
+    it("O-23 are those with a job that is not scheduled and not paused, the longest first", async () => {
       const { store, nowMs } = scene();
       await scene().submit({ type: "short" });
       await scene().submit({ type: "long", facts: { tags: ["gpu"] } });
@@ -126,8 +165,8 @@ export function describeQueues(create: () => StoreUnderTest): void {
       await scene().submit({ type: "held" });
       await scene().claimIds(1, { types: ["held"] });
       expect(await store.listWaitingQueues()).toMatchObject([
-        { facts: { tenant_id: "acme", type: "long", tags: ["gpu"] }, pending: 2 },
-        { facts: { tenant_id: "acme", type: "short" }, pending: 1 },
+        { facts: { tenant_id: "acme", type: "long", tags: ["gpu"] }, waiting: 2 },
+        { facts: { tenant_id: "acme", type: "short" }, waiting: 1 },
       ]);
     });
   });
@@ -145,9 +184,9 @@ export function describeQueues(create: () => StoreUnderTest): void {
       await scene().claimIds(1, { types: ["held"] });
       const survey = await scene().store.surveyQueues();
       expect(survey.toSorted((a, b) => (a.type! < b.type! ? -1 : 1))).toEqual([
-        { tenantId: "acme", type: "build", pending: 2, active: 0, oldestAt: start },
-        { tenantId: "other", type: "held", pending: 0, active: 1, oldestAt: null },
-        { tenantId: "acme", type: "later", pending: 1, active: 0, oldestAt: null },
+        { tenantId: "acme", type: "build", pending: 2, scheduled: 0, active: 0, oldestAt: start },
+        { tenantId: "other", type: "held", pending: 0, scheduled: 0, active: 1, oldestAt: null },
+        { tenantId: "acme", type: "later", pending: 0, scheduled: 1, active: 0, oldestAt: null },
       ]);
     });
 

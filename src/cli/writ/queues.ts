@@ -41,7 +41,8 @@ function defineSwitch(command: Command, context: CliContext, paused: boolean): v
 const columns: Column<Queue>[] = [
   { title: "TYPE", cell: (queue) => queue.type, minWidth: 16 },
   { title: "TENANT", cell: (queue) => queue.tenant_id },
-  { title: "WAITING", cell: (queue) => queue.pending },
+  { title: "WAITING", cell: ({ pending, scheduled = 0 }) => pending - scheduled },
+  { title: "SCHEDULED", cell: ({ scheduled = 0 }) => scheduled },
   { title: "RUNNING", cell: (queue) => queue.active },
   { title: "STATE", cell: (queue) => (queue.paused ? "paused" : "open") },
 ];

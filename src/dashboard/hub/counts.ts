@@ -7,10 +7,10 @@ import { useQuery } from "./use-query.ts";
 export type Counts = JobCounts;
 /** How many jobs are in a state; `is_more` where the hub stopped counting. */
 export type Count = Counts["failed"];
-/** Which jobs are counted; a state would leave one count of seven. */
+/** Which jobs are counted; a state would leave one count of eight. */
 type CountFilter = Omit<ListFilter, "status">;
 
-/** The stream tells when a count can have changed; this only bounds how long a mistake lasts. */
+/** The stream tells when a count can have changed, except that the time of scheduled jobs has come. */
 const everyMs = 60_000;
 /** With a filter of time they change by themselves. */
 const timedMs = 15_000;

@@ -106,11 +106,18 @@ function runningSentence(job: JobView, now: number): Sentence {
 function pendingSentence(job: JobView, why: WhyView | undefined, now: number): Sentence {
   const [first, ...others] = why?.reasons ?? [];
   const [lead, ...tail] = (first?.text ?? why?.summary ?? "Waits for a worker.").split(/(?<=[.;])\s/);
-  const waited = `It has waited for ${durationText(now - job.created_at)}`;
-  const place =
-    why?.position === null || why?.position === undefined ? "." : `, as number ${why.position} of its queue.`;
   const rest = [...tail, ...others.map(({ text }) => text)].join(" ");
-  return { lead: withCode(lead ?? ""), rest: withCode(rest), aside: waited + place };
+  return { lead: withCode(lead ?? ""), rest: withCode(rest), aside: waitText(job, why, now) };
+}
+
+/** How long it has waited for this attempt: until its time has come, it does not wait. */
+function waitText(job: JobView, why: WhyView | undefined, now: number): string {
+  const submitted = `It was submitted ${durationText(now - job.created_at)} ago.`;
+  if (job.run_at > now) return submitted;
+  const position = why?.position ?? null;
+  const place = position === null ? "" : `, as number ${position} of its queue`;
+  const waited = `It has waited for ${durationText(now - Math.max(job.created_at, job.run_at))}${place}.`;
+  return job.run_at > job.created_at ? `${waited} ${submitted}` : waited;
 }
 
 /** The hub names commands in backticks, and times for programs. */

@@ -1,5 +1,5 @@
 import type { BulkFilter } from "../../contract/list-query.ts";
-import type { JobState } from "../../core/job.ts";
+import { type ListedState, stateBehind } from "../../core/job.ts";
 import { type Act, askBulk } from "./ask-bulk.tsx";
 import { cancellable, retryable } from "./bulk-bar.tsx";
 import { filterText } from "./filter-text.ts";
@@ -34,8 +34,8 @@ function narrowed(filter: JobFilter, act: Act): BulkFilter {
   return { ...hubFilter(filter, Date.now()), status: statesFor(filter, act) };
 }
 
-function statesFor(filter: JobFilter, act: Act): JobState[] {
-  const possible = act === "retry" ? retryable : cancellable;
+function statesFor(filter: JobFilter, act: Act): ListedState[] {
+  const possible: readonly ListedState[] = act === "retry" ? retryable : cancellable;
   const wanted = hubFilter(filter, Date.now()).status ?? possible;
-  return wanted.filter((state) => possible.includes(state));
+  return wanted.filter((state) => possible.includes(stateBehind(state)));
 }

@@ -22,7 +22,7 @@ test("a time that is none is refused in words", () => {
 
 test("a state that is none is refused in words, and stays visible in the filter", () => {
   expect(filterProblem(readWords("state:weird"))).toBe(
-    'state: "weird" is not a state and is left out; use pending, assigned, running, completed, failed, quarantined, cancelled',
+    'state: "weird" is not a state and is left out; use pending, scheduled, assigned, running, completed, failed, quarantined, cancelled',
   );
   expect(filterText({ state: "failed,weird" })).toBe("state is failed, weird");
   expect(filterProblem(readWords("state:dead,cancelled"))).toBeNull();
@@ -39,8 +39,8 @@ test("failed jobs are those that were not cancelled, and cancelled ones have a s
   const asked = (state: string) => hubFilter({ state }, 0);
   expect(asked("failed,dead")).toEqual({ status: ["failed", "quarantined"], fail_code: "!CANCELLED" });
   expect(asked("cancelled")).toEqual({ status: ["failed"], fail_code: "CANCELLED" });
-  expect(asked("failed,cancelled,pending")).toEqual({ status: ["pending", "failed"] });
-  expect(asked("pending")).toEqual({ status: ["pending"] });
+  expect(asked("failed,cancelled,pending")).toEqual({ status: ["waiting", "failed"] });
+  expect(asked("pending")).toEqual({ status: ["waiting"] });
   expect(hubFilter({ state: "failed", code: "TIMEOUT" }, 0).fail_code).toBe("TIMEOUT");
 });
 
@@ -66,4 +66,25 @@ test("O-29 the filter is written as it would be typed", () => {
   ];
   for (const filter of filters) expect(readWords(writeWords(filter))).toEqual(filter);
   expect(writeWords(filters[0]!)).toBe("state:failed,cancelled type:video.* code:TIMEOUT since:1h two words");
+});
+
+test("O-28 a job whose time has not come is scheduled, and what is pending does wait", () => {
+  const status = (state: string) => hubFilter({ state }, 0).status;
+  expect(status("pending")).toEqual(["waiting"]);
+  expect(status("scheduled")).toEqual(["scheduled"]);
+  expect(status("pending,scheduled,running")).toEqual(["scheduled", "waiting", "running"]);
+  const job = { status: "pending", attempt: 0, run_at: Date.now() + 60_000 } as const;
+  expect(foundAs(job)).toBe("scheduled");
+  expect(foundAs({ ...job, run_at: 0 })).toBe("pending");
+  // A retry that is due later has been tried, and waits to be tried again.
+  expect(foundAs({ ...job, attempt: 1 })).toBe("pending");
+});
+
+test("O-28 an event of a new job does not tell whether it is scheduled, so that both lists look", () => {
+  const event = { status: "pending", attempt: 0, type: "video", worker_id: null } as Parameters<
+    typeof couldShow
+  >[1];
+  for (const state of ["pending", "scheduled"]) expect(couldShow({ state }, event)).toBe(true);
+  expect(couldShow({ state: "running" }, event)).toBe(false);
+  expect(couldShow({ state: "scheduled" }, { ...event, attempt: 1 })).toBe(false);
 });

@@ -1,6 +1,7 @@
 import type { ListFilter } from "../../contract/list-query.ts";
 import type { LiveEvent } from "../../contract/view-shapes.ts";
-import { type JobState, jobStates } from "../../core/job.ts";
+import { type JobState, jobStates, type ListedState } from "../../core/job.ts";
+import { isScheduled } from "../parts/is-scheduled.ts";
 import { momentOf } from "../parts/time-range.ts";
 
 /** What is in the address. Times are relative (`1h`, `today`) or milliseconds, so that a saved view stays true. */
@@ -41,12 +42,33 @@ export function readFilter(query: URLSearchParams): JobFilter {
   return filter;
 }
 
-/** The states that the list is filtered by. The hub stores a cancelled job as failed; people do not call it that. */
-export const foundStates = [...jobStates, "cancelled"] as const;
+/**
+ * The states that the list is filtered by. The hub stores a cancelled job as failed, and one whose time has not come as
+ * pending; people call neither of them that.
+ */
+export const foundStates = [
+  "pending",
+  "scheduled",
+  "assigned",
+  "running",
+  "completed",
+  "failed",
+  "quarantined",
+  "cancelled",
+] as const satisfies readonly (JobState | "scheduled" | "cancelled")[];
 export type FoundState = (typeof foundStates)[number];
 
-export function foundAs({ status, fail_code }: { status: JobState; fail_code?: string | null }): FoundState {
-  return status === "failed" && fail_code === "CANCELLED" ? "cancelled" : status;
+type Found = { status: JobState; fail_code?: string | null; attempt: number; run_at: number };
+
+export function foundAs(job: Found): FoundState {
+  if (isScheduled(job)) return "scheduled";
+  return job.status === "failed" && job.fail_code === "CANCELLED" ? "cancelled" : job.status;
+}
+
+/** The same of an event, which does not tell when a job is to run: a new one may be waiting or scheduled. */
+function foundIn(event: LiveEvent): FoundState[] {
+  if (event.status === "pending" && event.attempt === 0) return ["pending", "scheduled"];
+  return [foundAs({ ...event, run_at: 0 })];
 }
 
 /**
@@ -73,9 +95,13 @@ function namesIn(state = ""): string[] {
 /** The states as the hub knows them, and the code that tells cancelled from failed. */
 function statusFilter(states: readonly FoundState[]): Pick<ListFilter, "status" | "fail_code"> {
   if (states.length === 0) return {};
-  const status = jobStates.filter(
-    (known) => states.includes(known) || (known === "failed" && states.includes("cancelled")),
+  const status: ListedState[] = jobStates.filter(
+    (known) =>
+      known !== "pending" && (states.includes(known) || (known === "failed" && states.includes("cancelled"))),
   );
+  // What people call pending does wait; the hub's state has the scheduled jobs too.
+  if (states.includes("pending")) status.unshift("waiting");
+  if (states.includes("scheduled")) status.unshift("scheduled");
   if (!states.includes("cancelled"))
     return states.includes("failed") ? { status, fail_code: "!CANCELLED" } : { status };
   return states.includes("failed") ? { status } : { status, fail_code: "CANCELLED" };
@@ -160,7 +186,7 @@ function isFilterName(name: string): name is FilterName {
 /** Whether a new job could be in the list, as far as its event tells. Text can only be judged by the hub. */
 export function couldShow(filter: JobFilter, event: LiveEvent): boolean {
   const states = statesOf(filter);
-  if (states.length > 0 && !states.includes(foundAs(event))) return false;
+  if (states.length > 0 && !foundIn(event).some((state) => states.includes(state))) return false;
   if (filter.worker !== undefined && filter.worker !== event.worker_id) return false;
   if (filter.until !== undefined || filter.id !== undefined) return false;
   return filter.type === undefined || isOfType(event.type, filter.type);

@@ -1,5 +1,6 @@
 import { type MouseEvent, memo } from "react";
 import type { JobSummary } from "../../contract/view-shapes.ts";
+import { useHasPassed } from "../hub/clock.ts";
 import { ageText, shortId, wholeMomentText } from "../parts/format.ts";
 import { PlainText, plainText } from "../parts/plain-text.tsx";
 import { colourOf, StateBadge, shownState, stateWords } from "../parts/state.tsx";
@@ -22,6 +23,8 @@ type Props = {
 /** Drawn again only when one of its own properties changes: the clock writes what depends on the time. */
 export const JobRow = memo(function JobRow(props: Props) {
   const { job, isSelected, isCurrent, isChanged, isOutside, hasTenant, rowIndex } = props;
+  // Drawn again when the time of a scheduled job has come, which no event tells.
+  useHasPassed(job.run_at);
   const state = shownState(job);
   const preview = previewOf(job);
   const command = commandText(job);

@@ -38,6 +38,7 @@ function ViewCount({ view, counts }: { view: View; counts: Counts | undefined })
   const count: Count | undefined = {
     All: sumCounts(counts),
     Waiting: counts.pending,
+    Scheduled: counts.scheduled,
     Running: sum(counts.assigned, counts.running),
     Failed: counts.failed,
     "Dead letters": counts.quarantined,

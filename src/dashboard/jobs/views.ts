@@ -34,6 +34,7 @@ function standardViews({ user_id, role }: Person): View[] {
   return [
     view("All", ""),
     view("Waiting", "state=pending"),
+    view("Scheduled", "state=scheduled"),
     view("Running", "state=assigned,running"),
     view("Failed", "state=failed"),
     view("Dead letters", "state=dead", true),

@@ -85,7 +85,7 @@ type FiguresProps = {
 };
 
 function Figures({ statistics, counts, workers }: FiguresProps) {
-  const attention = <Attention counts={counts} workers={workers} />;
+  const attention = <Attention counts={counts} statistics={statistics} workers={workers} />;
   if (statistics === undefined) return attention;
   if (statistics === null) {
     return (

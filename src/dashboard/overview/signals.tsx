@@ -90,7 +90,8 @@ const drainMsMax = 3_600_000;
 function queueNote({ series, now, step_ms }: StatisticsView): ReactNode {
   const sum = (values: number[]) => values.slice(-drainSteps - 1, -1).reduce((all, one) => all + one, 0);
   const drained = sum(series.completed) + sum(series.failed) + sum(series.cancelled) - sum(series.submitted);
-  const running = `${countText(now.running)} running now`;
+  const later = now.scheduled ? `, ${countText(now.scheduled)} scheduled` : "";
+  const running = `${countText(now.running)} running now${later}`;
   const emptyMs = (now.depth / drained) * drainSteps * step_ms;
   if (now.depth < drainDepthMin || drained <= 0 || emptyMs > drainMsMax) return running;
   return (

@@ -23,6 +23,16 @@ function StateShapes() {
           strokeDasharray="2.6 2.1"
         />
       </symbol>
+      <symbol id="state-scheduled" viewBox="0 0 16 16">
+        <path
+          d="M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2zM8 4.8V8l2.3 1.6"
+          fill="none"
+          stroke="currentColor"
+          strokeWidth="1.8"
+          strokeLinecap="round"
+          strokeLinejoin="round"
+        />
+      </symbol>
       <symbol id="state-retrying" viewBox="0 0 16 16">
         <path
           d="M13.5 8A5.5 5.5 0 1 1 11.6 3.8M13.6 1.8v3.4h-3.4"

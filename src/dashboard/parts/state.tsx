@@ -2,9 +2,10 @@ import type { WorkerView } from "../../contract/view-shapes.ts";
 import type { JobState } from "../../core/job.ts";
 import { useLockdown } from "../hub/lockdown.ts";
 import { Icon, type IconName } from "./icon.tsx";
+import { isScheduled } from "./is-scheduled.ts";
 
-/** States as people see them: waiting for another attempt and cancelled have words of their own. */
-type ShownState = JobState | "retrying" | "cancelled";
+/** States as people see them: what waits for its time or for another attempt, and cancelled, have words of their own. */
+type ShownState = JobState | "scheduled" | "retrying" | "cancelled";
 
 export const stateWords: Record<ShownState, string> = {
   pending: "Pending",
@@ -13,6 +14,7 @@ export const stateWords: Record<ShownState, string> = {
   completed: "Completed",
   failed: "Failed",
   quarantined: "Dead letter",
+  scheduled: "Scheduled",
   retrying: "Retrying",
   cancelled: "Cancelled",
 };
@@ -21,16 +23,16 @@ export function shownState(job: {
   status: JobState;
   attempt: number;
   fail_code: string | null;
-  last_failure?: unknown;
+  run_at: number;
 }): ShownState {
   if (job.status === "failed" && job.fail_code === "CANCELLED") return "cancelled";
   if (job.status === "pending" && job.attempt > 0) return "retrying";
-  return job.status;
+  return isScheduled(job) ? "scheduled" : job.status;
 }
 
 /** The state whose colours are used. */
 export function colourOf(state: ShownState): JobState {
-  return state === "retrying" || state === "cancelled" ? "pending" : state;
+  return state === "scheduled" || state === "retrying" || state === "cancelled" ? "pending" : state;
 }
 
 export function StateIcon({ state }: { state: ShownState }) {

@@ -12,7 +12,7 @@ type Props = { queues: Queue[]; mayPause: boolean; onDone: () => void };
 /** Waiting and running jobs, tenant by tenant and type by type. */
 export function QueueTable({ queues, mayPause, onDone }: Props) {
   const tenants = [...new Set(queues.map(({ tenant_id }) => tenant_id))];
-  const most = Math.max(1, ...queues.map(({ pending }) => pending));
+  const most = Math.max(1, ...queues.map(waitingIn));
   return (
     <section className="panel">
       <table className="rows queues">
@@ -55,9 +55,15 @@ export function QueueTable({ queues, mayPause, onDone }: Props) {
   );
 }
 
+/** Scheduled jobs do not wait: their time has not come. */
+function waitingIn({ pending, scheduled = 0 }: Queue): number {
+  return pending - scheduled;
+}
+
 function QueueRow(props: { queue: Queue; most: number; mayPause: boolean; onDone: () => void }) {
   const { queue, most, mayPause, onDone } = props;
-  const { type, pending, active, paused } = queue;
+  const { type, active, paused, scheduled = 0 } = queue;
+  const pending = waitingIn(queue);
   return (
     <tr>
       <td className="strong">
@@ -68,7 +74,12 @@ function QueueRow(props: { queue: Queue; most: number; mayPause: boolean; onDone
       </td>
       <td>
         <span className="waiting-bar">
-          <span className={pending === 0 ? "num dimmer" : "num"}>{countText(pending)}</span>
+          <span className={pending === 0 ? "num dimmer" : "num"}>{countText(pending)}</span>{" "}
+          {scheduled === 0 ? null : (
+            <a className="dimmer small-text" href={`/jobs?state=scheduled&type=${encodeURIComponent(type)}`}>
+              {countText(scheduled)} scheduled
+            </a>
+          )}
           {pending === 0 ? null : (
             <span className="meter" aria-hidden="true">
               <i style={{ width: `${Math.round((pending / most) * 100)}%` }} />

@@ -22,10 +22,9 @@ export function findStrandedTypes(
   const stranded = queues.filter(({ facts }) => !available.some((worker) => fits(facts, worker.facts)));
   const byType = Map.groupBy(stranded, ({ facts }) => `${facts.type} (tenant ${facts.tenant_id})`);
   return [...byType].map(([subject, group]) => {
-    const jobs = group.reduce((sum, { pending }) => sum + pending, 0);
-    const waiting =
-      jobs === 1 ? "1 job waits that no worker takes" : `${jobs} jobs wait that no worker takes`;
-    const says = `${waiting}: ${subject}`;
+    const jobs = group.reduce((sum, { waiting }) => sum + waiting, 0);
+    const count = jobs === 1 ? "1 job waits that no worker takes" : `${jobs} jobs wait that no worker takes`;
+    const says = `${count}: ${subject}`;
     return { kind: "NO_WORKER" as const, subject, says };
   });
 }

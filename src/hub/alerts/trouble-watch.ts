@@ -1,6 +1,6 @@
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
-import { unavailable } from "../use-cases/jobs/explain-job.ts";
+import { unavailable } from "../use-cases/jobs/judge-workers.ts";
 import { findSilentWorkers, findStrandedTypes } from "./find-troubles.ts";
 import { waitingMax } from "./sender.ts";
 import { compareTroubles, type ToldTroubles, type Trouble, troubleText } from "./troubles.ts";

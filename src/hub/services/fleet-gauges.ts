@@ -30,26 +30,32 @@ export function addQueueGauges(
       },
     });
   add("writ_pending_jobs", "Jobs that wait, by tenant and type", ({ pending }) => pending);
+  add(
+    "writ_scheduled_jobs",
+    "Jobs whose run_at has not come, by tenant and type; they do not wait",
+    ({ scheduled }) => scheduled,
+  );
   add("writ_held_jobs", "Jobs that workers hold, by tenant and type", ({ active }) => active);
   add(
     "writ_oldest_pending_job_age_seconds",
-    "Age of the oldest job that can be claimed, by tenant and type",
+    "How long the oldest job that can be claimed has waited, by tenant and type",
     ({ oldestAt }) => (oldestAt === null ? null : Math.max(0, deps.clock.nowMs() - oldestAt) / 1000),
   );
 }
 
-type Folded = Pick<QueueSurveyLine, "pending" | "active" | "oldestAt"> & { labels: JobLabels };
+type Folded = Pick<QueueSurveyLine, "pending" | "scheduled" | "active" | "oldestAt"> & { labels: JobLabels };
 
 /** Lines that share a label become one. */
 function fold(lines: QueueSurveyLine[], budget: LabelBudget): Folded[] {
   const folded = new Map<string, Folded>();
-  for (const { tenantId, type, pending, active, oldestAt } of lines) {
+  for (const { tenantId, type, pending, scheduled, active, oldestAt } of lines) {
     const labels = budget.labels(tenantId, type);
     const name = JSON.stringify(labels);
-    const known = folded.get(name) ?? { labels, pending: 0, active: 0, oldestAt: null };
+    const known = folded.get(name) ?? { labels, pending: 0, scheduled: 0, active: 0, oldestAt: null };
     folded.set(name, {
       labels,
       pending: known.pending + pending,
+      scheduled: known.scheduled + scheduled,
       active: known.active + active,
       oldestAt: Math.min(known.oldestAt ?? Infinity, oldestAt ?? Infinity),
     });

@@ -1,6 +1,7 @@
 import type { StatisticsView } from "../../contract/statistics-routes.ts";
 import type { Activity, Counts } from "../../core/statistics/activity.ts";
 import type { Period } from "../../core/statistics/period.ts";
+import type { UnrunnableJobs } from "../use-cases/jobs/unrunnable-jobs.ts";
 
 /** One step of a series: it begins at `at`. */
 export type Step = { at: number; period: Period };
@@ -15,7 +16,13 @@ export type StatisticsReport = {
   whole: Period;
   /** Null if that time is no longer kept. */
   before: Counts | null;
-  now: { depth: number; running: number; oldestWaitMs: number };
+  now: {
+    depth: number;
+    scheduled: number;
+    running: number;
+    oldestWaitMs: number;
+    unrunnable: UnrunnableJobs;
+  };
   states: { completed: number; failed: number; quarantined: number; isMore: boolean };
 };
 
@@ -41,8 +48,17 @@ export function statisticsView(report: StatisticsReport, { range, type }: Asked)
     ),
     totals: { ...total.counts, ...timesView(total) },
     before,
-    now: { depth: now.depth, running: now.running, oldest_wait_ms: now.oldestWaitMs },
-    states: { pending: now.depth, active: now.running, ...ended, is_more: isMore },
+    now: {
+      depth: now.depth,
+      scheduled: now.scheduled,
+      running: now.running,
+      oldest_wait_ms: now.oldestWaitMs,
+      unrunnable: {
+        jobs: now.unrunnable.jobs,
+        queues: now.unrunnable.queues.map(({ tenantId: tenant_id, ...queue }) => ({ tenant_id, ...queue })),
+      },
+    },
+    states: { pending: now.depth + now.scheduled, active: now.running, ...ended, is_more: isMore },
     by_type: typesView(whole),
     causes: causesView(report, type),
   };

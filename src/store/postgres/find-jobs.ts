@@ -100,6 +100,11 @@ function addWanted(conditions: Conditions, filter: JobFilter): void {
   conditions.add("s.created_at >= ?", filter.since).add("s.created_at < ?", filter.until);
   if (failCode?.startsWith("!")) conditions.add("s.fail_code IS DISTINCT FROM ?", failCode.slice(1));
   else conditions.add("? IN (s.fail_code, s.fail_detail)", failCode);
+  if (filter.pendingPart !== undefined) {
+    const not = filter.pendingPart === "scheduled" ? "" : "NOT ";
+    const isScheduled = "(s.attempt = 0 AND EXISTS (SELECT 1 FROM delayed WHERE delayed.seq = s.seq))";
+    conditions.addText(`(s.status <> 'pending' OR ${not}${isScheduled})`);
+  }
   if (search === undefined) return;
   const words = conditions.bind(containing(search));
   // Documents are stored in the canonical form, which escapes some characters. First the whole text, which takes little

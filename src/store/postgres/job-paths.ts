@@ -41,12 +41,13 @@ const placesOf: Record<Exclude<JobState, "completed">, Place[]> = {
 };
 
 /** Null if most of the jobs have these states. */
-function statePaths({ statuses, failCode }: JobFilter): Path[] | null {
+function statePaths({ statuses, failCode, pendingPart }: JobFilter): Path[] | null {
   const hasFailed = failCode !== undefined && !failCode.startsWith("!");
   const states = new Set((statuses ?? jobStates).filter((state) => !hasFailed || isUnsuccessful(state)));
   if (states.has("completed")) return null;
+  const places = pendingPart === "scheduled" ? { ...placesOf, pending: ["delayed"] } : placesOf;
   return [...states].flatMap((state) =>
-    placesOf[state as keyof typeof placesOf].map((from) => ({ from, fixed: `status = '${state}'` })),
+    places[state as keyof typeof placesOf].map((from) => ({ from, fixed: `status = '${state}'` })),
   );
 }
 

@@ -6,7 +6,7 @@ import { aheadMax } from "../job-list.ts";
 import { listWaitingQueues as listWaiting, type WaitingQueue } from "../list-waiting-queues.ts";
 import type { QueueBook } from "../queue-book.ts";
 import type { QueuePosition, QueueSummary, TenantUsage } from "../store.ts";
-import { summarizeQueues } from "../summarize-queues.ts";
+import { type ScheduledOf, summarizeQueues } from "../summarize-queues.ts";
 import { type QueueSurveyLine, surveyQueues as survey } from "../survey-queues.ts";
 import type { Connection } from "./connection.ts";
 import { schemaVersion } from "./migrate.ts";
@@ -47,29 +47,33 @@ export async function listQuotas(sql: Connection): Promise<TenantUsage[]> {
 }
 
 export async function listQueues(sql: Connection): Promise<QueueSummary[]> {
-  return summarizeQueues(await loadBook(sql));
+  return summarizeQueues(await loadBook(sql), await scheduledIn(sql));
+}
+
+export async function listWaitingQueues(sql: Connection): Promise<WaitingQueue[]> {
+  return listWaiting(await loadBook(sql), await scheduledIn(sql));
+}
+
+/** Counted when somebody asks: a count that is kept would be one more write for every delayed job. */
+async function scheduledIn(sql: Connection): Promise<ScheduledOf> {
+  const rows = await sql.all<{ id: number; jobs: number }>(
+    "SELECT queue_id AS id, count(*) AS jobs FROM delayed WHERE attempt = 0 GROUP BY queue_id",
+  );
+  const counts = new Map(rows.map(({ id, jobs }) => [id, jobs]));
+  return ({ id }) => counts.get(id) ?? 0;
 }
 
 /** One seek for each priority of each queue, because the index has the oldest job of each. */
-const oldestText = `SELECT q.id, min(o.created_at) AS at
+const oldestText = `SELECT q.id, min(o.since) AS at
   FROM queues q CROSS JOIN generate_series(-10, -1) AS rank CROSS JOIN LATERAL (
-    SELECT created_at FROM ready WHERE queue_id = q.id AND ready.rank = rank.rank ORDER BY seq LIMIT 1
+    SELECT greatest(created_at, run_at) AS since FROM ready WHERE queue_id = q.id AND ready.rank = rank.rank ORDER BY seq LIMIT 1
   ) AS o WHERE q.pending > 0 GROUP BY q.id`;
 
 export async function surveyQueues(sql: Connection): Promise<QueueSurveyLine[]> {
   const book = await loadBook(sql);
   const rows = await sql.all<{ id: number; at: number }>(oldestText);
   const oldest = new Map(rows.map(({ id, at }) => [id, at]));
-  return survey(book, ({ id }) => oldest.get(id) ?? null);
-}
-
-export async function listWaitingQueues(sql: Connection): Promise<WaitingQueue[]> {
-  const book = await loadBook(sql);
-  const rows = await sql.all<{ id: number }>(
-    `SELECT q.id FROM queues q WHERE q.pending > 0 AND EXISTS (SELECT 1 FROM ready WHERE queue_id = q.id)`,
-  );
-  const claimable = new Set(rows.map(({ id }) => id));
-  return listWaiting(book, ({ id }) => claimable.has(id));
+  return survey(book, { oldestOf: ({ id }) => oldest.get(id) ?? null, scheduledOf: await scheduledIn(sql) });
 }
 
 export async function setQueuePaused(

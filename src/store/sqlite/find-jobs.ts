@@ -1,5 +1,5 @@
 import { canonicalize } from "../../signing/canonical.ts";
-import { clockSlackMs, type JobFilter, lookedJobsMax, searchedBytesMax } from "../job-list.ts";
+import { clockSlackMs, type JobFilter, listedStates, lookedJobsMax, searchedBytesMax } from "../job-list.ts";
 import type { SqlValue } from "./connection.ts";
 import { type Path, pathsOf } from "./job-paths.ts";
 import { knownCount } from "./owner-totals.ts";
@@ -83,16 +83,21 @@ const isInCommand = `EXISTS (
 const hasFailCode =
   "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), ?6 IN (jobs.fail_code, jobs.fail_detail))";
 
+/** Scheduled jobs have never been claimed, and their time has not come. */
+const listedState = `CASE WHEN jobs.status <> 'pending' THEN jobs.status
+  WHEN jobs.ready = 0 AND jobs.attempt = 0 THEN 'scheduled' ELSE 'waiting' END`;
+
 /** One text for all filters, because each text is prepared once and kept. */
 const wanted = `(?1 IS NULL OR jobs.tenant_id = ?1) AND (?2 IS NULL OR jobs.user_id = ?2)
   AND (?3 IS NULL OR jobs.type = ?3) AND (?4 IS NULL OR instr(jobs.type, ?4) = 1)
   AND (?5 IS NULL OR jobs.worker_id = ?5) AND (?6 IS NULL OR ${hasFailCode})
   AND (?7 IS NULL OR jobs.created_at >= ?7) AND (?8 IS NULL OR jobs.created_at < ?8)
-  AND (?9 IS NULL OR jobs.status IN (SELECT value FROM json_each(?9)))
+  AND (?9 IS NULL OR ${listedState} IN (SELECT value FROM json_each(?9)))
   AND (?10 IS NULL OR jobs.id LIKE ?10 ESCAPE '!' OR jobs.type LIKE ?10 ESCAPE '!' OR ${isInCommand})`;
 
 function wantedValues(filter: JobFilter): SqlValue[] {
-  const { statuses, search } = filter;
+  const { search } = filter;
+  const states = listedStates(filter);
   return [
     filter.tenantId ?? null,
     filter.userId ?? null,
@@ -102,7 +107,7 @@ function wantedValues(filter: JobFilter): SqlValue[] {
     filter.failCode ?? null,
     filter.since ?? null,
     filter.until ?? null,
-    statuses === undefined ? null : JSON.stringify(statuses),
+    states === undefined ? null : JSON.stringify(states),
     search === undefined ? null : containing(search),
     // Documents are stored in the canonical form, which escapes some characters.
     search === undefined ? null : containing(canonicalize(search).slice(1, -1)),

@@ -54,15 +54,18 @@ function idPaths(idPart: string): Paths {
 const idCharsMax = 36;
 
 /** Null if most of the jobs have these states, or if those that are live are many. */
-function statePaths(context: ReadContext, { statuses, failCode, tenantId }: JobFilter): Paths | null {
+function statePaths(context: ReadContext, filter: JobFilter): Paths | null {
+  const { statuses, failCode, tenantId } = filter;
+  const isScheduled = filter.pendingPart === "scheduled";
   const hasFailed = failCode !== undefined && !failCode.startsWith("!");
   const states = new Set((statuses ?? jobStates).filter((state) => !hasFailed || isUnsuccessful(state)));
   if (states.has("completed")) return null;
   const paths = [...states].flatMap((state) => {
     if (isUnsuccessful(state)) return [unsuccessfulPath(state, tenantId)];
-    return state === "pending" ? pendingPaths : heldPaths;
+    if (state !== "pending") return [heldPath];
+    return isScheduled ? [delayedPath] : [claimablePath, delayedPath];
   });
-  const isLong = [...states].some((state) => !isUnsuccessful(state) && !areFew(context, state));
+  const isLong = [...states].some((state) => !isUnsuccessful(state) && !areFew(context, state, isScheduled));
   return isLong ? null : { paths: [...new Set(paths)], values: [] };
 }
 
@@ -81,17 +84,16 @@ function unsuccessfulPath(state: "failed" | "quarantined", tenantId: string | un
 }
 
 /** The indexes that claims, the scheduler and the reaper use. */
-const pendingPaths: Path[] = [
-  { from: "jobs INDEXED BY jobs_claimable", fixed: "ready = 1" },
-  { from: "jobs INDEXED BY jobs_delayed", fixed: "ready = 0" },
-];
-const heldPaths: Path[] = [{ from: "jobs INDEXED BY jobs_due", fixed: "due_at IS NOT NULL" }];
+const claimablePath: Path = { from: "jobs INDEXED BY jobs_claimable", fixed: "ready = 1" };
+const delayedPath: Path = { from: "jobs INDEXED BY jobs_delayed", fixed: "ready = 0" };
+const heldPath: Path = { from: "jobs INDEXED BY jobs_due", fixed: "due_at IS NOT NULL" };
 
 /** Whether the index of a live state has no more entries than a call looks at. It takes as long to sort as many. */
-function areFew({ sql, tallies }: ReadContext, state: JobState): boolean {
-  if (state === "pending") return tallies.get("jobs.pending") <= lookedJobsMax;
+function areFew({ sql, tallies }: ReadContext, state: JobState, isScheduled: boolean): boolean {
+  if (state === "pending" && !isScheduled) return tallies.get("jobs.pending") <= lookedJobsMax;
+  const { fixed } = state === "pending" ? delayedPath : heldPath;
   const { count } = sql.first<{ count: number }>(
-    "SELECT count(*) AS count FROM (SELECT 1 FROM jobs WHERE due_at IS NOT NULL LIMIT ?)",
+    `SELECT count(*) AS count FROM (SELECT 1 FROM jobs WHERE ${fixed} LIMIT ?)`,
     lookedJobsMax + 1,
   )!;
   return count <= lookedJobsMax;

@@ -4,7 +4,7 @@ import type { Quota } from "../../core/quota.ts";
 import { queuePaused, quotaChanged } from "../act-events.ts";
 import { listWaitingQueues as listWaiting, type WaitingQueue } from "../list-waiting-queues.ts";
 import type { QueueSummary, TenantUsage } from "../store.ts";
-import { summarizeQueues } from "../summarize-queues.ts";
+import { type ScheduledOf, summarizeQueues } from "../summarize-queues.ts";
 import { type QueueSurveyLine, surveyQueues as survey } from "../survey-queues.ts";
 import type { Context } from "./context.ts";
 import { appendEvent } from "./event-log.ts";
@@ -36,23 +36,36 @@ export function listQuotas({ book }: Context): TenantUsage[] {
 }
 
 export function listQueues(context: ReadContext): QueueSummary[] {
-  return summarizeQueues(context.book);
+  return summarizeQueues(context.book, scheduledIn(context));
+}
+
+export function listWaitingQueues(context: ReadContext): WaitingQueue[] {
+  return listWaiting(context.book, scheduledIn(context));
+}
+
+/** Counted when somebody asks: a count that is kept would be one more write for every delayed job. */
+function scheduledIn({ sql }: ReadContext): ScheduledOf {
+  const rows = sql.all<{ id: number; jobs: number }>(
+    `SELECT queue_id AS id, count(*) AS jobs FROM jobs INDEXED BY jobs_delayed
+      WHERE ready = 0 AND attempt = 0 GROUP BY queue_id`,
+  );
+  const counts = new Map(rows.map(({ id, jobs }) => [id, jobs]));
+  return ({ id }) => counts.get(id) ?? 0;
 }
 
 /** One seek for each priority, because the index has the oldest job of each. */
 const oldestText = `WITH priorities (priority) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10))
   SELECT min((
-    SELECT created_at FROM jobs
+    SELECT max(created_at, run_at) FROM jobs
       WHERE queue_id = ?1 AND ready = 1 AND jobs.priority = priorities.priority ORDER BY seq LIMIT 1
   )) AS at FROM priorities`;
 
-export function surveyQueues({ book, sql }: ReadContext): QueueSurveyLine[] {
-  return survey(book, ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at);
-}
-
-export function listWaitingQueues({ book, sql }: ReadContext): WaitingQueue[] {
-  const found = "SELECT 1 AS found FROM jobs WHERE queue_id = ? AND ready = 1 LIMIT 1";
-  return listWaiting(book, ({ id }) => sql.first(found, id) !== null);
+export function surveyQueues(context: ReadContext): QueueSurveyLine[] {
+  const { book, sql } = context;
+  return survey(book, {
+    oldestOf: ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at,
+    scheduledOf: scheduledIn(context),
+  });
 }
 
 export function setQueuePaused(

@@ -2,7 +2,7 @@ import { type BulkFilter, bulkJobsMax } from "../../../contract/list-query.ts";
 import { codeOf, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JobState } from "../../../core/job.ts";
+import { type JobState, stateBehind } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordDenial } from "../access/record-denial.ts";
 import { recordEvent } from "../audit/record-event.ts";
@@ -74,7 +74,7 @@ async function choose(deps: HubDeps, call: BulkCall): Promise<{ ids: string[]; m
   const { identity, act, ids, filter = {} } = call;
   if (ids !== undefined) return { ids: [...new Set(ids)], more: false };
   const states: readonly JobState[] = statesOf[act];
-  const status = filter.status?.filter((state) => states.includes(state)) ?? [...states];
+  const status = filter.status?.filter((state) => states.includes(stateBehind(state))) ?? [...states];
   // Somebody who retries everything means what has failed, not what was stopped on purpose.
   const fail_code = filter.fail_code ?? (act === "retry" ? "!CANCELLED" : undefined);
   return findJobIds(deps, { identity, filter: { ...filter, status, fail_code }, limit: bulkJobsMax });

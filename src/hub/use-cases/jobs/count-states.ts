@@ -1,6 +1,6 @@
 import type { JobCounts, ListFilter } from "../../../contract/list-query.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JobState } from "../../../core/job.ts";
+import type { ListedState } from "../../../core/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { countJobs } from "./list-jobs.ts";
 
@@ -9,9 +9,10 @@ type Request = { identity: Identity; filter: Omit<ListFilter, "status"> };
 
 /** How many of the caller's jobs are in each state, of those that fit the filter. */
 export async function countStates(deps: HubDeps, request: Request): Promise<JobCounts> {
-  const count = (state: JobState) => countState(deps, request, state);
+  const count = (state: ListedState) => countState(deps, request, state);
   return {
-    pending: await count("pending"),
+    pending: await count("waiting"),
+    scheduled: await count("scheduled"),
     assigned: await count("assigned"),
     running: await count("running"),
     completed: await count("completed"),
@@ -41,7 +42,7 @@ async function countFailed(
   return { failed, cancelled };
 }
 
-async function countState(deps: HubDeps, { identity, filter }: Request, state: JobState): Promise<Count> {
+async function countState(deps: HubDeps, { identity, filter }: Request, state: ListedState): Promise<Count> {
   const { count, isMore } = await countJobs(deps, { identity, filter: { ...filter, status: [state] } });
   return { count, is_more: isMore };
 }

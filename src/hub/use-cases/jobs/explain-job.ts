@@ -1,12 +1,8 @@
 import type { WhyView } from "../../../contract/why-view.ts";
 import { isEnded, type JobRecord } from "../../../core/job.ts";
-import { misfits, parseQueueKey } from "../../../core/queue-key.ts";
-import { timeText } from "../../../core/time-text.ts";
-import { isPaused } from "../../../store/claim-pause.ts";
 import type { StoredJob } from "../../../store/store.ts";
-import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { mayServe } from "../access/tenant-wall.ts";
+import { judgeWorkers } from "./judge-workers.ts";
 import { type JudgedWorker, nextText, type Waiting, waitReasons } from "./wait-reasons.ts";
 
 /** How many workers are shown one by one; if there are more, those that come closest to fitting. */
@@ -81,35 +77,6 @@ async function lockdownOf({ store }: HubDeps, tenantId: string): Promise<Waiting
   if (ofHub !== null) return { reason: ofHub.reason, tenantId: null };
   const ofTenant = (await store.listLockedTenants()).find((locked) => locked.tenantId === tenantId);
   return ofTenant === undefined ? null : { reason: ofTenant.reason, tenantId };
-}
-
-/** Those that come closest to taking the job first. A tenant sees nothing of the workers of others. */
-async function judgeWorkers({ store, keys, clock }: HubDeps, job: JobRecord): Promise<JudgedWorker[]> {
-  const queue = parseQueueKey(job.queueKey);
-  const workers = (await store.listWorkers()).filter((worker) => mayServe(worker, job.tenantId));
-  const judged = workers.map((worker) => ({
-    id: worker.id,
-    misfits: misfits(queue, worker.facts),
-    unavailable:
-      unavailable(worker, clock.nowMs()) ??
-      (keys.signerFor(worker.keyIds, clock.nowMs()) === null ? "trusts none of the hub's keys" : null),
-    isFull: worker.currentJobs >= worker.slots,
-  }));
-  return judged.sort((a, b) => distance(a) - distance(b));
-}
-
-/** Why a worker gets no jobs at all at present; null if it could. */
-export function unavailable(worker: WorkerRecord, nowMs: number): string | null {
-  if (worker.blocked) return "is blocked";
-  if (isPaused(worker, nowMs))
-    return `is given no jobs until ${timeText(worker.pausedUntil!)}, because it could not verify a claim`;
-  if (worker.status === "inactive") return "is inactive";
-  if (worker.draining) return "is draining";
-  return worker.slots === 0 ? "has no slots" : null;
-}
-
-function distance({ misfits: lacks, unavailable: why, isFull }: JudgedWorker): number {
-  return lacks.length * 4 + (why === null ? 0 : 2) + (isFull ? 1 : 0);
 }
 
 function shownWorker({

@@ -3,6 +3,7 @@ import type { ListFilter } from "../../../contract/list-query.ts";
 import type { JobSummary } from "../../../contract/view-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
+import { pendingParts, stateBehind } from "../../../core/job.ts";
 import type { JobFilter, ListedJob, ShownJobs } from "../../../store/job-list.ts";
 import type { HubDeps } from "../../deps.ts";
 import { showListed } from "./show-job.ts";
@@ -60,7 +61,17 @@ type Asked = Pick<ListRequest, "identity" | "filter" | "ids">;
 /** How many jobs fit the filter; counting ends at a bound, and then there may be more. */
 export async function countJobs(deps: HubDeps, asked: Asked): Promise<{ count: number; isMore: boolean }> {
   const visible = visibleFilter(asked);
-  return visible === null ? { count: 0, isMore: false } : deps.store.countJobs(visible);
+  if (visible === null) return { count: 0, isMore: false };
+  if (visible.pendingPart !== "waiting") return deps.store.countJobs(visible);
+  // How many are pending is mostly known, and few are scheduled: that is less work than counting those that wait.
+  const all = await deps.store.countJobs({ ...visible, pendingPart: undefined });
+  const scheduled = await deps.store.countJobs({
+    ...visible,
+    statuses: ["pending"],
+    pendingPart: "scheduled",
+  });
+  if (all.isMore || scheduled.isMore) return deps.store.countJobs(visible);
+  return { count: Math.max(0, all.count - scheduled.count), isMore: false };
 }
 
 /** How often the store is asked for more of a filter that few of many jobs fit. */
@@ -101,7 +112,7 @@ function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
   const { type, since, until } = filter;
   const isPrefix = type?.endsWith("*") ?? false;
   return {
-    statuses: filter.status,
+    ...statesOf(filter.status),
     type: isPrefix ? undefined : type,
     typePrefix: isPrefix ? type!.slice(0, -1) : undefined,
     workerId: filter.worker_id,
@@ -110,6 +121,16 @@ function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
     until,
     search: filter.q,
     idPart: filter.id,
+  };
+}
+
+/** Both parts of `pending` are all of it. */
+function statesOf(listed: ListFilter["status"]): Pick<JobFilter, "statuses" | "pendingPart"> {
+  if (listed === undefined) return {};
+  const parts = pendingParts.filter((part) => listed.includes(part) && !listed.includes("pending"));
+  return {
+    statuses: [...new Set(listed.map(stateBehind))],
+    ...(parts.length === 1 ? { pendingPart: parts[0] } : {}),
   };
 }
 

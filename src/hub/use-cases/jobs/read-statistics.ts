@@ -7,6 +7,7 @@ import type { HubDeps } from "../../deps.ts";
 import { sampleQueues } from "../../services/sample-queues.ts";
 import type { StatisticsReport, Step } from "../../views/statistics-view.ts";
 import { isHidden } from "../access/tenant-wall.ts";
+import { unrunnableJobs } from "./unrunnable-jobs.ts";
 
 type Request = {
   identity: Identity;
@@ -96,7 +97,9 @@ async function readNow(deps: HubDeps, { tenantId, type }: Asked): Promise<Statis
       (sample.tenantId === tenantId || (tenantId === null && type !== undefined)),
   );
   return {
-    depth: queues.reduce((sum, { pending }) => sum + pending, 0),
+    depth: queues.reduce((sum, { pending, scheduled }) => sum + pending - scheduled, 0),
+    scheduled: queues.reduce((sum, { scheduled }) => sum + scheduled, 0),
+    unrunnable: await unrunnableJobs(deps, { tenantId, type }),
     running: queues.reduce((sum, { active }) => sum + active, 0),
     oldestWaitMs: Math.max(0, ...samples.map(({ oldestWaitMs }) => oldestWaitMs)),
   };

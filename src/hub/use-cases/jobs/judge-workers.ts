@@ -1,0 +1,47 @@
+import type { JobRecord } from "../../../core/job.ts";
+import { misfits, parseQueueKey, type QueueFacts } from "../../../core/queue-key.ts";
+import { timeText } from "../../../core/time-text.ts";
+import { isPaused } from "../../../store/claim-pause.ts";
+import type { WorkerRecord } from "../../../store/worker-store.ts";
+import type { HubDeps } from "../../deps.ts";
+import { mayServe } from "../access/tenant-wall.ts";
+import type { JudgedWorker } from "./wait-reasons.ts";
+
+/** Those that come closest to taking the job first. A tenant sees nothing of the workers of others. */
+export async function judgeWorkers(deps: HubDeps, job: JobRecord): Promise<JudgedWorker[]> {
+  return judgeFor(deps, parseQueueKey(job.queueKey), await deps.store.listWorkers());
+}
+
+/** The same for all jobs of a queue: what a worker needs for them is the same. */
+export function judgeFor(
+  { keys, clock }: Pick<HubDeps, "keys" | "clock">,
+  queue: QueueFacts,
+  workers: readonly WorkerRecord[],
+): JudgedWorker[] {
+  const nowMs = clock.nowMs();
+  const judged = workers
+    .filter((worker) => mayServe(worker, queue.tenant_id))
+    .map((worker) => ({
+      id: worker.id,
+      misfits: misfits(queue, worker.facts),
+      unavailable:
+        unavailable(worker, nowMs) ??
+        (keys.signerFor(worker.keyIds, nowMs) === null ? "trusts none of the hub's keys" : null),
+      isFull: worker.currentJobs >= worker.slots,
+    }));
+  return judged.sort((a, b) => distance(a) - distance(b));
+}
+
+/** Why a worker gets no jobs at all at present; null if it could. */
+export function unavailable(worker: WorkerRecord, nowMs: number): string | null {
+  if (worker.blocked) return "is blocked";
+  if (isPaused(worker, nowMs))
+    return `is given no jobs until ${timeText(worker.pausedUntil!)}, because it could not verify a claim`;
+  if (worker.status === "inactive") return "is inactive";
+  if (worker.draining) return "is draining";
+  return worker.slots === 0 ? "has no slots" : null;
+}
+
+function distance({ misfits: lacks, unavailable: why, isFull }: JudgedWorker): number {
+  return lacks.length * 4 + (why === null ? 0 : 2) + (isFull ? 1 : 0);
+}
