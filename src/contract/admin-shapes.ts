@@ -68,7 +68,13 @@ export const quota = z.strictObject({
 
 export const quotaLimits = Object.keys(quota.shape) as (keyof typeof quota.shape)[];
 /** What a tenant may use, and what it uses now. */
-export const tenantQuota = z.object({ tenant_id: z.string(), quota, pending: z.int(), active: z.int() });
+export const tenantQuota = z.object({
+  tenant_id: z.string(),
+  quota,
+  pending: z.int().meta({ description: "With the scheduled ones, which max_pending counts too" }),
+  scheduled: z.int().optional(),
+  active: z.int(),
+});
 
 /** How long the old key stays valid in an emergency; 30 days are more than any notice needs. */
 export const rotateRequest = z.strictObject({

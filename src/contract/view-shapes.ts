@@ -90,7 +90,8 @@ export const jobView = z.object({
   execution_location: known(executionLocations).nullable(),
   provider: known(providers).nullable(),
   model: z.string().nullable(),
-  timeout_sec: z.int(),
+  timeout_sec: z.int().meta({ description: "Of the current or the next attempt; each timeout doubles it" }),
+  submitted_timeout_sec: z.int().optional().meta({ description: "As it was submitted" }),
   max_runtime_ms: z.int(),
   idempotency_key: z.string(),
   steps: z.array(z.unknown()).nullable(),
@@ -216,6 +217,7 @@ export const eventView = z.object({
   job_seq: z.int().nullable(),
   severity: z.string(),
   details: z.record(z.string(), z.unknown()),
+  user_id: z.string().optional().meta({ description: "Whose call caused it" }),
 });
 export type EventView = z.infer<typeof eventView>;
 

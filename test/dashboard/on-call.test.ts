@@ -2,9 +2,11 @@ import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { issueToken } from "../support/tokens.ts";
 import { hubForAll } from "../support/use-hub.ts";
+import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
-import { violations } from "./visit.ts";
+import { violations, visit } from "./visit.ts";
 
 browserSuite("what somebody on call reads", () => {
   const hub = hubForAll(stillEnv);
@@ -136,6 +138,54 @@ browserSuite("what somebody on call reads", () => {
     const place = (text: string) => texts.findIndex((row) => row.includes(text));
     expect(place("no worker can run")).toBe(0);
     expect(place("2 workers are blocked")).toBeLessThan(place("Nobody would be told"));
+  });
+
+  test("O-31 a cancelled job says who cancelled it and when", async () => {
+    const { page } = admin;
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "anna" });
+    const waiting = await submitJob(hub, { token });
+    const held = await runningJob(hub, { token });
+    for (const { id } of [waiting, held]) await hub.must("DELETE", `/jobs/${id}`, { token });
+    await page.goto(`${hub.url}/jobs/${waiting.id}`);
+    await page
+      .locator(".say")
+      .getByText(/^Cancelled by anna at \d\d:\d\d:\d\d\.$/)
+      .waitFor();
+    await page.goto(`${hub.url}/jobs/${held.id}`);
+    await page.locator(".say").getByText("is stopping it.").waitFor();
+    await page.locator(".say").getByText("It was cancelled by anna").waitFor();
+    const body = { ...held.fence, reason: "stopped", code: "EXECUTION_ERROR" };
+    await hub.must("POST", `/jobs/${held.id}/fail`, { token: hub.admin, body });
+    await page
+      .locator(".say")
+      .getByText(/stopped it .* later\./)
+      .waitFor();
+  });
+
+  test("O-31 settings say what their numbers mean", async () => {
+    const { page } = admin;
+    await page.goto(`${hub.url}/settings?q=WRIT_WORKER_INACTIVE_MS`);
+    await page.locator(".settings td.value").getByText("= ").first().waitFor();
+  });
+
+  test("O-31 somebody who was signed out reads why, in every tab", async () => {
+    const { id, token } = await issueToken(hub, { role: "viewer" });
+    const one = await visit(admin.browser);
+    await signIn(one.page, hub, token);
+    const two = await visit(admin.browser, one.context);
+    await two.page.goto(`${hub.url}/jobs`);
+    await two.page.getByRole("heading", { name: "Jobs" }).waitFor();
+    await hub.must("DELETE", `/tokens/${id}`, { token: hub.admin });
+    for (const { page } of [one, two]) {
+      await page.bringToFront();
+      await page.getByRole("alert").getByText("was revoked or replaced").waitFor();
+    }
+    await signIn(one.page, hub, hub.admin);
+    await two.page.bringToFront();
+    await two.page.getByRole("button", { name: "Sign out" }).click();
+    await one.page.bringToFront();
+    await one.page.getByRole("alert").getByText("You have signed out in another tab").waitFor();
+    await one.context.close();
   });
 
   test("nothing that the page did was against its policy", () => {

@@ -239,6 +239,32 @@ describe("a session", () => {
     expect((await hub.call("GET", "/session", { headers })).status).toBe(401);
   });
 
+  test("O-31 a session that has ended says why", async () => {
+    let aheadMs = 0;
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+    const later = await startMemoryHub(stillEnv, { clock });
+    onTestFinished(() => later.stop());
+    const open = async (token: string) => {
+      const answer = await later.must("POST", "/session", { body: { token } });
+      return answer.headers["set-cookie"]![0]!.split(";")[0]!;
+    };
+    const whyOf = async (Cookie: string) =>
+      (await later.call("GET", "/session", { headers: { Cookie } })).text;
+    const short = await issueToken(later, { role: "user", expires_in_sec: 3_600 });
+    const revoked = await issueToken(later, { role: "user" });
+    const [ofShort, ofRevoked, ofAdmin] = [
+      await open(short.token),
+      await open(revoked.token),
+      await open(later.admin),
+    ];
+    await later.must("DELETE", `/tokens/${revoked.id}`, { token: later.admin });
+    expect(await whyOf(ofRevoked)).toContain("was revoked or replaced");
+    aheadMs = 3_600_001;
+    expect(await whyOf(ofShort)).toContain("the token that it was opened with has expired");
+    aheadMs = 12 * 3_600_000 + 1;
+    expect(await whyOf(ofAdmin)).toContain("a session lasts 12 hours");
+  });
+
   test("O-08 the next sign-in in the same browser ends it; a sign-in that fails does not", async () => {
     const Cookie = await logIn(tokens.alice);
     const from = "127.2.8.1";

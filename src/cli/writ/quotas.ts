@@ -96,7 +96,7 @@ const limitOf = parsed(
 
 const columns: Column<TenantQuota>[] = [
   { title: "TENANT", cell: (row) => row.tenant_id },
-  { title: "WAITING", cell: (row) => usedOf(row.pending, row.quota.max_pending) },
+  { title: "PENDING", cell: (row) => usedOf(row.pending, row.quota.max_pending) },
   { title: "RUNNING", cell: (row) => usedOf(row.active, row.quota.max_running) },
   { title: "SUBMITS/S", cell: (row) => row.quota.submits_per_sec ?? null },
   { title: "OUTPUT BYTES", cell: (row) => row.quota.max_output_bytes ?? null },

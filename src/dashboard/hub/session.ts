@@ -160,7 +160,7 @@ export async function signOut(): Promise<void> {
     refused(error, id);
     return;
   }
-  if (id !== null) endHere(id, "you signed out in another tab");
+  if (id !== null) endHere(id, "you have signed out in another tab");
   session.set({ state: "out" });
 }
 

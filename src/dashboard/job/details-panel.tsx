@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import type { JobView } from "../../contract/view-shapes.ts";
-import { durationText, momentText, plural, wholeMomentText } from "../parts/format.ts";
+import { momentText, plural, wholeMomentText } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
+import { timeLimitText } from "./time-limit.ts";
 
 export function DetailsPanel({ job }: { job: JobView }) {
   const rows: [string, ReactNode][] = [
@@ -15,10 +16,7 @@ export function DetailsPanel({ job }: { job: JobView }) {
     ["Kind", `${job.run?.kind ?? "handler"}, priority ${job.priority}`],
     ["Requires", requiresText(job)],
     ["Where", job.execution_location === "CLOUD" ? "cloud" : null],
-    [
-      "Retry",
-      `${plural(job.max_attempts, "attempt")}, ${job.timeout_sec === 0 ? "no time limit" : `${durationText(job.max_runtime_ms)} each`}`,
-    ],
+    ["Retry", `${plural(job.max_attempts, "attempt")}, ${timeLimitText(job)}`],
     ["Key", job.idempotency_key === job.id ? null : job.idempotency_key],
   ];
   return (
@@ -47,7 +45,7 @@ function FactRow({ name, children }: { name: string; children: ReactNode }) {
   return (
     <>
       <dt>{name}</dt>
-      <dd className="cut" dir="auto">
+      <dd className={name === "Retry" || name === "Requires" ? undefined : "cut"} dir="auto">
         {typeof children === "string" ? <PlainText text={children} /> : children}
       </dd>
     </>

@@ -13,14 +13,20 @@ const partWords: Record<string, string> = {
   seccomp: "seccomp filter",
   network: "no network",
   idmap: "mapped mounts",
+  "file_size: rlimit": "file size limited",
 };
 const limitWords = ["cpu", "memory", "io", "pids"];
+
+function isStandIn(part: string): boolean {
+  return limitWords.some((limit) => part === `${limit}: rlimit`);
+}
 
 /** What really stood between the job and its host. */
 export function IsolationPanel({ job }: { job: JobView }) {
   const { isolation } = job;
   if (isolation === null) return null;
-  const parts = isolation.applied.filter((part) => !limitWords.includes(part));
+  // What stands in for a limit is told where that limit is missing, and as a limit under Resources.
+  const parts = isolation.applied.filter((part) => !limitWords.includes(part) && !isStandIn(part));
   const limited = isolation.applied.filter((part) => limitWords.includes(part));
   const isStrict = isolation.level === "strict";
   return (
@@ -44,7 +50,9 @@ export function IsolationPanel({ job }: { job: JobView }) {
           <li key={part} className="lacking">
             <Icon name="warning" />
             <span>
-              without {partWords[part] ?? part}: <PlainText text={why} />
+              {limitWords.includes(part) ? "limit on " : "without "}
+              {partWords[part] ?? part}
+              {limitWords.includes(part) ? " not applied" : ""}: <PlainText text={why} />
             </span>
           </li>
         ))}

@@ -12,6 +12,7 @@ import { askFirst } from "../shell/confirm.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { showToast } from "../shell/toasts.tsx";
 import { joinWords, quoteWord } from "../submit/shell-words.ts";
+import { submittedTimeoutSec } from "./time-limit.ts";
 
 type Props = { job: JobView; mayAct: boolean; onDone: () => void };
 
@@ -121,12 +122,13 @@ function askToCancel(job: JobView, onDone: () => void): void {
 
 function askToRetry(job: JobView, onDone: () => void): void {
   const last = job.fail_history.at(-1);
+  const timeoutSec = submittedTimeoutSec(job);
   askFirst({
     title: "Retry with the same limits?",
     body: (
       <p>
         The signed document cannot change, so the next attempt runs the same command with the same limits
-        {job.timeout_sec === 0 ? "" : ` and ${durationText(job.max_runtime_ms)} of time`}.
+        {timeoutSec === 0 ? "" : ` and ${durationText(timeoutSec * 1000)} of time`}.
         {last === undefined ? null : (
           <>
             {" "}
@@ -155,7 +157,7 @@ function asJobctl(job: JobView): string {
   const options = [
     ...(job.priority === 5 ? [] : ["--priority", String(job.priority)]),
     ...(job.max_attempts === 3 ? [] : ["--attempts", String(job.max_attempts)]),
-    ...(job.timeout_sec === 0 ? [] : ["--timeout", `${job.timeout_sec}s`]),
+    ...(submittedTimeoutSec(job) === 0 ? [] : ["--timeout", `${submittedTimeoutSec(job)}s`]),
     ...(job.requires?.tags ?? []).flatMap((tag) => ["--tag", tag]),
   ];
   const params =
@@ -168,7 +170,8 @@ function asJobctl(job: JobView): string {
 }
 
 function asCurl(job: JobView): string {
-  const { type, params, run, priority, requires, limits, timeout_sec, max_attempts, metadata } = job;
+  const { type, params, run, priority, requires, limits, max_attempts, metadata } = job;
+  const timeout_sec = submittedTimeoutSec(job);
   const body = { type, run, params, priority, requires, limits, timeout_sec, max_attempts, metadata };
   const given = Object.fromEntries(
     Object.entries(body).filter(([, value]) => value !== null && value !== undefined),

@@ -143,7 +143,7 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
         </div>
         <div className="row acts">{acts}</div>
       </div>
-      <JobSentence job={job} why={why} now={now} />
+      <JobSentence job={job} why={why} events={events} now={now} />
       <JobProof job={job} />
       <div className="job-columns">
         <div className="stack">

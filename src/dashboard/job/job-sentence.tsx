@@ -1,11 +1,13 @@
 import type { ReactNode } from "react";
-import type { JobView } from "../../contract/view-shapes.ts";
+import type { EventView, JobView } from "../../contract/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { durationText, momentText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { lastLineOf } from "../parts/last-line.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { colourOf, StateIcon, shownState } from "../parts/state.tsx";
+import { cancelledBy } from "./cancelled-by.ts";
+import { submittedTimeoutSec } from "./time-limit.ts";
 
 /** `quote` is what the job wrote last, in its own words. */
 type Sentence = { lead: ReactNode; rest?: ReactNode; quote?: string | undefined; aside?: ReactNode };
@@ -29,16 +31,18 @@ const times = ["never", "once", "twice", "three times", "four times", "five time
 export function JobSentence({
   job,
   why,
+  events,
   now,
   children,
 }: {
   job: JobView;
   why: WhyView | undefined;
+  events: readonly EventView[];
   now: number;
   children?: ReactNode;
 }) {
   const state = shownState(job);
-  const { lead, rest, quote, aside } = sentenceOf(job, why, now);
+  const { lead, rest, quote, aside } = sentenceOf(job, { why, events, now });
   return (
     <div className="say" data-state={colourOf(state)}>
       <StateIcon state={state} />
@@ -68,7 +72,11 @@ function shown(part: ReactNode): ReactNode {
   return typeof part === "string" ? <PlainText text={part} /> : part;
 }
 
-function sentenceOf(job: JobView, why: WhyView | undefined, now: number): Sentence {
+type Known = { why: WhyView | undefined; events: readonly EventView[]; now: number };
+
+function sentenceOf(job: JobView, { why, events, now }: Known): Sentence {
+  const cancelled = cancelledBy(job, events);
+  if (cancelled !== null && job.status !== "pending") return cancelledSentence(job, cancelled, now);
   if (job.status === "running") return runningSentence(job, now);
   if (job.status === "assigned") {
     return {
@@ -90,16 +98,34 @@ function runningSentence(job: JobView, now: number): Sentence {
     job.started_at === null || job.timeout_sec === 0
       ? "It has no time limit."
       : `It ends by ${momentText(job.started_at + job.max_runtime_ms)} at the latest.`;
-  if (job.cancel_requested_at !== null) {
-    return {
-      lead: `${job.worker_id} is stopping it.`,
-      rest: `It was told ${durationText(now - job.cancel_requested_at)} ago.`,
-    };
-  }
   return {
     lead: `Runs on ${job.worker_id}${ran},`,
     rest: `${ordinal(job.attempts)} attempt of ${job.max_attempts}${done}.`,
     aside: `${before}${limit}`,
+  };
+}
+
+/** Who cancelled it and when; and if a worker had it, what became of that. */
+function cancelledSentence(
+  job: JobView,
+  { who, at }: { who: string | null; at: number },
+  now: number,
+): Sentence {
+  const by = who === null ? "" : ` by ${who}`;
+  if (job.completed_at === null) {
+    return {
+      lead: `${job.worker_id} is stopping it.`,
+      rest: `It was cancelled${by} ${durationText(now - at)} ago.`,
+    };
+  }
+  const reason = sentenceCase(job.fail_history.at(-1)?.reason ?? "cancelled");
+  const stopped = `${job.worker_id} stopped it ${durationText(job.completed_at - at)} later.`;
+  return {
+    lead: `Cancelled${by} at ${momentText(at)}.`,
+    rest: [job.cancel_requested_at === null ? "" : stopped, reason === "Cancelled." ? "" : reason]
+      .filter(Boolean)
+      .join(" "),
+    aside: job.cancel_requested_at === null && job.attempt === 0 ? "It never ran." : "",
   };
 }
 
@@ -150,10 +176,6 @@ function completedSentence(job: JobView): Sentence {
 function failedSentence(job: JobView): Sentence {
   const last = job.fail_history.at(-1);
   const reason = last?.reason ?? job.fail_reason ?? "no reason was given";
-  if (job.fail_code === "CANCELLED") {
-    const rest = sentenceCase(reason);
-    return { lead: "Cancelled.", rest: rest === "Cancelled." ? "" : rest };
-  }
   const isSame =
     job.fail_history.length > 1 &&
     job.fail_history.every(({ detail, code }) => (detail ?? code) === (last?.detail ?? last?.code));
@@ -189,10 +211,17 @@ const leads: Record<string, string> = {
 
 function adviceFor(job: JobView): string {
   if (job.fail_detail === "OOM_KILLED") {
-    return "A retry runs the same signed document and meets the same limit; a copy with more memory does not.";
+    const limit = job.limits?.memory === undefined ? "" : `It may use ${job.limits.memory} of memory. `;
+    return `${limit}A retry runs the same signed document and meets the same limit; a copy with more memory does not.`;
   }
-  if (job.fail_code === "TIMEOUT")
-    return "A retry has the time limit of the document; a copy can have a longer one.";
+  if (job.fail_code === "TIMEOUT") {
+    const submitted = submittedTimeoutSec(job);
+    const doubled =
+      job.timeout_sec === submitted
+        ? ""
+        : `It was submitted with ${durationText(submitted * 1000)}; its last attempt had ${durationText(job.timeout_sec * 1000)}. `;
+    return `${doubled}A retry begins again with ${durationText(submitted * 1000)}; a copy can have more.`;
+  }
   return job.status === "quarantined" ? "It is kept as a dead letter until somebody retries it." : "";
 }
 

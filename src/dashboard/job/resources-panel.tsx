@@ -19,7 +19,7 @@ export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
     rates: isLive ? rates : null,
     // Its worker may set limits of its own; only those that were asked for are known here.
     limits: { ...resolveLimits((limits ?? {}) as LimitsText), pidsMax: limits?.pids ?? null },
-    unapplied: (job.isolation?.missing ?? []).map(({ part }) => part),
+    unkept: new Map((job.isolation?.missing ?? []).map(({ part, why }) => [part, insteadIn(why)])),
     isProcess: usage !== null || limits !== null,
   };
   const meters = [cpuMeter(used), memoryMeter(used), diskMeter(used), processesMeter(used)];
@@ -48,13 +48,18 @@ export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
   );
 }
 
+/** The worker tells why a limit could not be set and what it has set instead, in one sentence. */
+function insteadIn(why: string): string {
+  return why.split("; instead ")[1] ?? "";
+}
+
 type Used = {
   usage: JobView["usage"];
   ranMs: number | null;
   rates: ReturnType<typeof useRates>;
   limits: ReturnType<typeof resolveLimits>;
-  /** Limits that the worker's host could not set. */
-  unapplied: readonly string[];
+  /** Limits that the worker's host could not set, and what holds instead of each; empty if nothing does. */
+  unkept: ReadonlyMap<string, string>;
   isProcess: boolean;
 };
 
@@ -62,20 +67,20 @@ type Used = {
 type Limit = { max: number | null; of: string; besides: string; alone: string | null };
 
 /** A limit that did not hold is named, and not measured against. */
-function limitOf(value: number | null, text: (value: number) => string, isApplied: boolean): Limit {
+function limitOf(value: number | null, text: (value: number) => string, instead: string | undefined): Limit {
   if (value === null) return { max: null, of: "", besides: "", alone: null };
   const said = text(value);
-  if (isApplied) return { max: value, of: ` of ${said}`, besides: "", alone: `up to ${said}` };
-  const lost = `limit of ${said} not applied`;
+  if (instead === undefined) return { max: value, of: ` of ${said}`, besides: "", alone: `up to ${said}` };
+  const lost = `limit of ${said} not applied${instead === "" ? "" : `: ${instead}`}`;
   return { max: null, of: "", besides: `, ${lost}`, alone: lost };
 }
 
-function cpuMeter({ usage, ranMs, rates, limits, unapplied }: Used): MeterProps | null {
+function cpuMeter({ usage, ranMs, rates, limits, unkept }: Used): MeterProps | null {
   const { cpuMillis } = limits;
   const limit = limitOf(
     cpuMillis === null ? null : cpuMillis / 1000,
     (cores) => (cores === 1 ? "1 core" : `${cores} cores`),
-    !unapplied.includes("cpu"),
+    unkept.get("cpu"),
   );
   const average =
     usage?.cpu_ms === undefined || ranMs === null || ranMs === 0 ? undefined : usage.cpu_ms / ranMs;
@@ -85,8 +90,8 @@ function cpuMeter({ usage, ranMs, rates, limits, unapplied }: Used): MeterProps 
   return { name: "CPU", used: cores, max: limit.max, text };
 }
 
-function memoryMeter({ usage, limits, unapplied }: Used): MeterProps | null {
-  const limit = limitOf(limits.memoryBytes, bytesText, !unapplied.includes("memory"));
+function memoryMeter({ usage, limits, unkept }: Used): MeterProps | null {
+  const limit = limitOf(limits.memoryBytes, bytesText, unkept.get("memory"));
   const { max, of, besides } = limit;
   const { memory_bytes: now, memory_peak_bytes: peak, oom: isFull = false } = usage ?? {};
   if (now !== undefined && !isFull) {
@@ -98,8 +103,8 @@ function memoryMeter({ usage, limits, unapplied }: Used): MeterProps | null {
 }
 
 /** Reading and writing are limited each by itself, so the faster of the two is nearer to the limit. */
-function diskMeter({ usage, rates, limits, unapplied, isProcess }: Used): MeterProps | null {
-  const limit = limitOf(limits.ioBytesPerSec, (bytes) => `${bytesText(bytes)}/s`, !unapplied.includes("io"));
+function diskMeter({ usage, rates, limits, unkept, isProcess }: Used): MeterProps | null {
+  const limit = limitOf(limits.ioBytesPerSec, (bytes) => `${bytesText(bytes)}/s`, unkept.get("io"));
   const { max, of, besides } = limit;
   const { io_read_bytes: read, io_write_bytes: written } = usage ?? {};
   if (read === undefined || written === undefined) {
@@ -111,9 +116,9 @@ function diskMeter({ usage, rates, limits, unapplied, isProcess }: Used): MeterP
   return { name: "Disk", used: rate, max, text: `${bytesText(Math.round(rate))}/s${of}${besides}` };
 }
 
-function processesMeter({ usage, limits, unapplied, isProcess }: Used): MeterProps | null {
+function processesMeter({ usage, limits, unkept, isProcess }: Used): MeterProps | null {
   if (!isProcess) return null;
-  const limit = limitOf(limits.pidsMax, countText, !unapplied.includes("pids"));
+  const limit = limitOf(limits.pidsMax, countText, unkept.get("pids"));
   const { max, of, besides } = limit;
   const { pids, pids_peak: peak } = usage ?? {};
   if (pids !== undefined)

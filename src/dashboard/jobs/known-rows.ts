@@ -94,9 +94,10 @@ export class KnownRows {
       if (this.#reads > 0) this.#meanwhile.set(id, event);
       const place = this.#places.get(id);
       if (place === undefined || event.seq <= (this.#seqs.get(id) ?? 0)) continue;
+      const isWanting = tellsTooLittle(rows[place]!, event);
       rows[place] = patchRow(rows[place]!, event);
       this.#seqs.set(id, event.seq);
-      this.#doubt(id, isEnded(event.status));
+      this.#doubt(id, isWanting);
       changed.add(id);
     }
     if (changed.size > 0) this.rows = rows;
@@ -132,6 +133,12 @@ export class KnownRows {
     this.rows = rows;
     this.#places = new Map(rows.map(({ id }, place) => [id, place]));
   }
+}
+
+/** An event tells neither why a job ended, nor from when on it waits to be tried again. */
+function tellsTooLittle(row: JobSummary, { status, attempt }: FeedEvent): boolean {
+  const isNextTry = row.attempt > 0 && attempt !== row.attempt;
+  return isEnded(status) || isNextTry || (status === "pending" && attempt > 0);
 }
 
 /** What changes with every event: a list can be ahead of the events that are still on their way. */

@@ -21,7 +21,7 @@ export function TenantsPanel({ mayPick }: { mayPick: boolean }) {
         </a>
       </header>
       <div className="tenants">
-        {busiest.map(({ tenant_id, quota, pending, active }) => {
+        {busiest.map(({ tenant_id, quota, pending, scheduled = 0, active }) => {
           const max = quota.max_running ?? null;
           return (
             <a href={mayPick ? `/?tenant=${encodeURIComponent(tenant_id)}` : "/queues"} key={tenant_id}>
@@ -35,7 +35,10 @@ export function TenantsPanel({ mayPick }: { mayPick: boolean }) {
                 <i style={{ width: `${Math.min(100, (active / (max ?? most)) * 100)}%` }} />
               </span>
               <div className="row dim">
-                <span>{countText(pending)} waiting</span>
+                <span>
+                  {countText(pending - scheduled)} waiting
+                  {scheduled === 0 ? "" : `, ${countText(scheduled)} scheduled`}
+                </span>
                 <span>{quota.max_pending === undefined ? "" : `of ${countText(quota.max_pending)}`}</span>
               </div>
             </a>

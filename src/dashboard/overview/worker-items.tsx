@@ -16,6 +16,7 @@ type Trouble = {
   one: (worker: WorkerView) => ReactNode;
   many: string;
   note: (worker: WorkerView) => string;
+  notes: (worker: WorkerView) => string;
   /** Workers of which this differs are not the same row. */
   alike?: (worker: WorkerView) => string;
   where: string;
@@ -35,7 +36,8 @@ export function useWorkerItems(workers: readonly WorkerView[]): Item[] {
       has: ({ status }) => status === "inactive" && !isLocked,
       one: (worker) => <>is silent for {durationText(now - worker.last_heartbeat)}</>,
       many: "are silent",
-      note: () => "no job is given to a silent worker; jobs that it held went back to the queue",
+      note: () => "it gets no jobs until it reports; a job that it held goes back to the queue",
+      notes: () => "they get no jobs until they report; jobs that they held go back to the queue",
       where: "status=inactive",
     },
     {
@@ -48,7 +50,8 @@ export function useWorkerItems(workers: readonly WorkerView[]): Item[] {
         return <>is blocked {block === undefined ? null : <BlockText record={block} now={now} />}</>;
       },
       many: "are blocked",
-      note: () => "no job is given to it until somebody unblocks it",
+      note: () => "it gets no jobs until somebody unblocks it",
+      notes: () => "they get no jobs until somebody unblocks them",
       where: "status=blocked",
     },
     {
@@ -59,6 +62,7 @@ export function useWorkerItems(workers: readonly WorkerView[]): Item[] {
       one: () => "can run no process now",
       many: "can run no process now",
       note: ({ sandbox_problem }) => sandbox_problem ?? "",
+      notes: ({ sandbox_problem }) => sandbox_problem ?? "",
       alike: ({ sandbox_problem }) => sandbox_problem ?? "",
       where: "",
     },
@@ -71,6 +75,7 @@ export function useWorkerItems(workers: readonly WorkerView[]): Item[] {
       one: () => "isolates less than strict",
       many: "isolate less than strict",
       note: ({ isolation }) => `its level is ${isolation?.level}`,
+      notes: ({ isolation }) => `their level is ${isolation?.level}`,
       alike: ({ isolation }) => isolation?.level ?? "",
       where: "",
     },
@@ -102,7 +107,7 @@ function rowOf(trouble: Trouble, group: readonly WorkerView[], alike: string): I
       ),
     note: (
       <PlainText
-        text={group.length === 1 ? trouble.note(first!) : `${namesText(names)}: ${trouble.note(first!)}`}
+        text={group.length === 1 ? trouble.note(first!) : `${namesText(names)}: ${trouble.notes(first!)}`}
       />
     ),
     act: { label: group.length === 1 ? "Open" : "Show", href: query === "" ? "/fleet" : `/fleet?${query}` },

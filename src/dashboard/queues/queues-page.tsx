@@ -72,7 +72,7 @@ async function readQueues(): Promise<Queue[]> {
 }
 
 function summaryText(queues: Queue[]): string {
-  const waiting = queues.reduce((sum, { pending }) => sum + pending, 0);
+  const waiting = queues.reduce((sum, { pending, scheduled = 0 }) => sum + pending - scheduled, 0);
   const running = queues.reduce((sum, { active }) => sum + active, 0);
   const paused = new Set(queues.filter((queue) => queue.paused).map(({ type }) => type)).size;
   const types = paused === 0 ? "" : ` · ${paused} ${paused === 1 ? "type" : "types"} paused`;

@@ -43,7 +43,7 @@ function QuotaTable(props: { quotas: TenantQuota[]; mayChange: boolean; onDone: 
       <thead>
         <tr>
           <th scope="col">Tenant</th>
-          <th scope="col">Waiting</th>
+          <th scope="col">Waiting or scheduled</th>
           <th scope="col">Running</th>
           <th scope="col" className="not-phone">
             Other limits
@@ -58,7 +58,7 @@ function QuotaTable(props: { quotas: TenantQuota[]; mayChange: boolean; onDone: 
           <tr key={tenant.tenant_id}>
             <td className="strong">{tenant.tenant_id}</td>
             <td>
-              <UsedOf name="Waiting" used={tenant.pending} max={tenant.quota.max_pending} />
+              <UsedOf name="Waiting or scheduled" used={tenant.pending} max={tenant.quota.max_pending} />
             </td>
             <td>
               <UsedOf name="Running" used={tenant.active} max={tenant.quota.max_running} />

@@ -9,6 +9,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 import { go, usePlace, withQuery } from "../shell/router.ts";
+import { valueInWords } from "./value-in-words.ts";
 
 type Setting = z.infer<typeof shownSetting>;
 
@@ -109,7 +110,7 @@ function SettingTable({ settings }: { settings: Setting[] }) {
 }
 
 /** A secret never leaves the hub; only whether it is set does. */
-function SettingValue({ setting: { value, is_secret, from } }: { setting: Setting }) {
+function SettingValue({ setting: { name, value, is_secret, from } }: { setting: Setting }) {
   if (is_secret && from !== "default") {
     return (
       <span className="row">
@@ -119,9 +120,13 @@ function SettingValue({ setting: { value, is_secret, from } }: { setting: Settin
     );
   }
   if (value === null || value === undefined) return <span className="dimmer">not set</span>;
+  const inWords = valueInWords(name, value);
   return (
-    <span className="mono">
-      <PlainText text={typeof value === "string" ? value : JSON.stringify(value)} />
-    </span>
+    <>
+      <span className="mono">
+        <PlainText text={typeof value === "string" ? value : JSON.stringify(value)} />
+      </span>
+      {inWords === null ? null : <span className="dim"> = {inWords}</span>}
+    </>
   );
 }

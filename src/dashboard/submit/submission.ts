@@ -86,7 +86,7 @@ export function draftOf(job: JobView): Draft {
       type: job.type,
       priority: String(job.priority),
       max_attempts: String(job.max_attempts),
-      timeout_sec: String(job.timeout_sec),
+      timeout_sec: String(job.submitted_timeout_sec ?? job.timeout_sec),
       cpu: job.limits?.cpu ?? "",
       memory: job.limits?.memory ?? "",
       pids: job.limits?.pids === undefined ? "" : String(job.limits.pids),

@@ -106,7 +106,14 @@ export const adminHandlers: Handlers<
 
   async listQuotas({ deps, identity }) {
     const usages = (await deps.store.listQuotas()).filter((usage) => !isHidden(identity, usage));
-    const body = usages.map(({ tenantId, ...usage }) => ({ tenant_id: tenantId, ...usage }));
+    const queues = await deps.store.listQueues();
+    const scheduledOf = (tenant: string) =>
+      queues.reduce((sum, { tenantId, scheduled }) => sum + (tenantId === tenant ? scheduled : 0), 0);
+    const body = usages.map(({ tenantId, ...usage }) => ({
+      tenant_id: tenantId,
+      scheduled: scheduledOf(tenantId),
+      ...usage,
+    }));
     return { status: 200, body };
   },
 

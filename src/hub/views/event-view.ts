@@ -10,6 +10,7 @@ export function eventView(event: LoggedEvent): EventView {
     job_seq: event.jobSeq,
     severity: eventTable[event.event].severity,
     details: { ...event.details, ...reportedProgress(event) },
+    ...(event.origin?.userId ? { user_id: event.origin.userId } : {}),
   };
 }
 

@@ -63,6 +63,7 @@ export function jobFields(
     provider: facts.provider ?? null,
     model: facts.model,
     timeout_sec: job.timeoutSec,
+    submitted_timeout_sec: job.documentTimeoutSec,
     max_runtime_ms: job.timeoutSec * 1000,
     idempotency_key: job.idempotencyKey,
     steps: facts.steps,

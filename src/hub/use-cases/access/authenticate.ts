@@ -22,6 +22,7 @@ export type Credentials = { bearer: string | null; session: string | null };
 export async function authenticate(deps: HubDeps, given: Credentials, origin: Origin): Promise<Identity> {
   const identity = await identityOf(deps, given);
   if (identity !== null) return identity;
+  if (given.bearer === null && given.session !== null) return refuseSession(deps, given.session, origin);
   // Without an example of a token: what looks like one is redacted in every log and on every terminal.
   return given.bearer === null
     ? refuseLogin(deps, origin, {
@@ -32,6 +33,22 @@ export async function authenticate(deps: HubDeps, given: Credentials, origin: Or
         error: "bad token",
         message: "the token is not valid: it is unknown, revoked or expired",
       });
+}
+
+/** Somebody whose session has ended is told why, as far as the hub knows: he holds its secret, or guesses in vain. */
+async function refuseSession(deps: HubDeps, secret: string, origin: Origin): Promise<never> {
+  const session = await deps.store.findSession({ secretHash: sha256Hex(secret) });
+  const isOver = session !== null && session.expiresAt <= deps.clock.nowMs();
+  const why =
+    session === null
+      ? "somebody signed out, or the token that it was opened with was revoked or replaced"
+      : isOver
+        ? "a session lasts 12 hours"
+        : "the token that it was opened with has expired";
+  return refuseLogin(deps, origin, {
+    error: session === null ? "unknown session" : "session ended",
+    message: `this session has ended: ${why}; sign in again`,
+  });
 }
 
 /** Records it, and refuses with UNAUTHENTICATED, or with RATE_LIMITED after too many failures. */

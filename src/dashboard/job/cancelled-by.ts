@@ -1,0 +1,17 @@
+import type { EventView, JobView } from "../../contract/view-shapes.ts";
+
+/** Who cancelled a job, if an event tells, and when; null if nobody has since it was last queued. */
+export function cancelledBy(
+  job: JobView,
+  events: readonly EventView[],
+): { who: string | null; at: number } | null {
+  const isCancelled = job.fail_code === "CANCELLED" || job.cancel_requested_at !== null;
+  if (!isCancelled) return null;
+  const told = events.findLast(
+    ({ event, details }) =>
+      event === "JOB_CANCEL_REQUESTED" ||
+      (event === "JOB_FAILED" && details["fail_code"] === "CANCELLED" && job.cancel_requested_at === null),
+  );
+  const at = told?.ts ?? job.cancel_requested_at ?? job.completed_at;
+  return at === null ? null : { who: told?.user_id ?? null, at };
+}
