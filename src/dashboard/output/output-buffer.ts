@@ -1,4 +1,4 @@
-import { columnsOf, hasSpecial, readAnsi, type Span } from "./read-ansi.ts";
+import { columnsOf, hasSpecial, plainLook, readAnsi, type Span } from "./read-ansi.ts";
 
 export type Line = {
   /** Where it begins in the stream. */
@@ -109,7 +109,7 @@ function isPlain(byte: number): boolean {
 export function spansOf(line: Line): readonly Span[] {
   if (line.spans === null) {
     const text = decoder.decode(line.bytes);
-    line.spans = hasSpecial(text) ? readAnsi(text) : [{ text, colour: null, isControl: false }];
+    line.spans = hasSpecial(text) ? readAnsi(text) : [{ text, ...plainLook, isControl: false }];
   }
   return line.spans;
 }

@@ -108,7 +108,8 @@ export function OutputView(props: Props) {
 function Piece({ span, search, isAt }: { span: Span; search: string; isAt: boolean }) {
   if (span.isControl) return <span className="control-text">{span.text}</span>;
   const text = search === "" ? span.text : marked(span.text, { search, isAt });
-  return <span className={span.colour ?? undefined}>{text}</span>;
+  const look = [span.colour, span.isBold ? "bold" : null].filter((name) => name !== null).join(" ");
+  return <span className={look === "" ? undefined : look}>{text}</span>;
 }
 
 function marked(text: string, { search, isAt }: { search: string; isAt: boolean }) {

@@ -14,7 +14,27 @@ test("colours are read, and end where they end", () => {
     "green:green",
     " c",
   ]);
-  expect(shown("\x1b[38;5;196mx\x1b[48;2;1;2;3my")).toEqual(["x", "y"]);
+});
+
+test("O-34 256 and true colours become the nearest that can be read, and bold stays bold until it ends", () => {
+  expect(shown("\x1b[38;5;196mx\x1b[48;2;1;2;3my")).toEqual(["red:x", "red:y"]);
+  expect(shown("\x1b[38;5;34ma\x1b[38;5;244mb\x1b[38;5;240mc\x1b[38;5;15md")).toEqual([
+    "green:a",
+    "b",
+    "dim:c",
+    "d",
+  ]);
+  expect(shown("\x1b[38;2;250;200;20mx\x1b[38:5:27my")).toEqual(["yellow:x", "blue:y"]);
+  expect(shown("\x1b[38:2::250:20:20mx\x1b[38:2:20:250:20my\x1b[58;5;27mz")).toEqual([
+    "red:x",
+    "green:y",
+    "green:z",
+  ]);
+  expect(readAnsi("\x1b[4:1mx")).toMatchObject([{ text: "x", colour: null, isBold: false }]);
+  const bold = readAnsi("a\x1b[1mb\x1b[31mc\x1b[22md\x1b[0me").map(({ text, isBold }) =>
+    isBold ? `*${text}` : text,
+  );
+  expect(bold).toEqual(["a", "*b", "*c", "d", "e"]);
 });
 
 test("L-01: every other escape is text in a box: titles, clipboards, cursor moves, queries", () => {

@@ -1,6 +1,10 @@
-/** A piece of a line: text with a colour, or a control that is shown in a box and does nothing. */
-export type Span = { text: string; colour: Colour | null; isControl: boolean };
-type Colour = "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "dim";
+import { type Colour, nearestColour, paletteColour } from "./ansi-colours.ts";
+
+/** How text looks. */
+type Look = { colour: Colour | null; isBold: boolean };
+/** A piece of a line: text with its look, or a control that is shown in a box and does nothing. */
+export type Span = Look & { text: string; isControl: boolean };
+export const plainLook: Look = { colour: null, isBold: false };
 
 const colours: Record<number, Colour> = {
   30: "dim",
@@ -32,37 +36,59 @@ export function hasSpecial(line: string): boolean {
   return line.search(special) !== -1;
 }
 
-/** Reads colours, and shows every other escape and control as text in a box. Nothing else is obeyed. */
+/** Reads colours and bold, and shows every other escape and control as text in a box. Nothing else is obeyed. */
 export function readAnsi(line: string): Span[] {
   const spans: Span[] = [];
-  let colour: Colour | null = null;
+  let look = plainLook;
   let from = 0;
   const push = (text: string, isControl: boolean) => {
-    if (text !== "") spans.push({ text, colour: isControl ? null : colour, isControl });
+    if (text !== "") spans.push({ text, ...(isControl ? plainLook : look), isControl });
   };
   for (const match of line.matchAll(special)) {
     push(line.slice(from, match.index), false);
     from = match.index + match[0].length;
-    const graphics = /^\x1b\[([\d;]*)m$/.exec(match[0]);
-    if (graphics !== null) colour = colourAfter(graphics[1]!, colour);
+    const graphics = /^\x1b\[([\d;:]*)m$/.exec(match[0]);
+    if (graphics !== null) look = lookAfter(graphics[1]!, look);
     else push(controlText(match[0]), true);
   }
   push(line.slice(from), false);
   return spans;
 }
 
-/** 256 and true colours have no place in a palette that is readable in both themes: they are left out. */
-function colourAfter(parameters: string, before: Colour | null): Colour | null {
-  let colour = before;
-  const codes = parameters === "" ? [0] : parameters.split(";").map(Number);
-  for (let index = 0; index < codes.length; index++) {
-    const code = codes[index]!;
-    if (code === 38 || code === 48) index += codes[index + 1] === 5 ? 2 : 4;
-    else if (code === 0 || code === 39) colour = null;
+function lookAfter(parameters: string, before: Look): Look {
+  let { colour, isBold } = before;
+  const groups = parameters.split(";");
+  for (let index = 0; index < groups.length; index++) {
+    // What follows a colon belongs to its own code only: `4:1` is an underline, and nothing bold.
+    const [code = 0, ...own] = groups[index]!.split(":").map(Number);
+    if (code === 38 || code === 48 || code === 58) {
+      const { read, length } = extendedColour(
+        own.length > 0 ? withoutSpace(own) : groups.slice(index + 1).map(Number),
+      );
+      if (code === 38) colour = read;
+      if (own.length === 0) index += length;
+    } else if (code === 0) ({ colour, isBold } = plainLook);
+    else if (code === 1) isBold = true;
+    else if (code === 22) {
+      isBold = false;
+      if (colour === "dim") colour = null;
+    } else if (code === 39) colour = null;
     else if (code === 2) colour = "dim";
     else colour = colours[code] ?? colour;
   }
-  return colour;
+  return { colour, isBold };
+}
+
+/** With colons, the number of a colour space may stand before red: `2::r:g:b`. */
+function withoutSpace(codes: readonly number[]): readonly number[] {
+  return codes[0] === 2 && codes.length > 4 ? [2, ...codes.slice(2)] : codes;
+}
+
+/** `5;n` is one of 256 colours, `2;r;g;b` any: each is shown as the nearest that can be read in both themes. */
+function extendedColour(codes: readonly number[]): { read: Colour | null; length: number } {
+  if (codes[0] === 5) return { read: paletteColour(codes[1] ?? 0), length: 2 };
+  const [red = 0, green = 0, blue = 0] = codes.slice(1);
+  return { read: nearestColour(red, green, blue), length: 4 };
 }
 
 function controlText(control: string): string {
