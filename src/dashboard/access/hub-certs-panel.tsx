@@ -27,11 +27,9 @@ export function HubCertsPanel() {
                 <span className="avatar" aria-hidden="true">
                   <Icon name="lock" />
                 </span>
-                <span className="cut">
+                <span className="wrapped">
                   <b className="strong">{names[kind]}</b>
-                  <small className="mono cut" title={cert.serial}>
-                    {cert.serial}
-                  </small>
+                  <small className="mono">{cert.serial}</small>
                 </span>
                 <Ends cert={cert} now={now} />
               </li>

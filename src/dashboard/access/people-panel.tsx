@@ -65,13 +65,13 @@ function HolderRow({ holder, person, now, onDone }: RowProps) {
       <span className="avatar" aria-hidden="true">
         {name.slice(0, 2)}
       </span>
-      <span className="cut">
+      <span className="wrapped">
         <b className="strong">{name}</b>{" "}
         <span className="tag">
           {role}
           {tenantId === null ? "" : ` · ${tenantId}`}
         </span>
-        <small className="cut">
+        <small>
           {by}, {ageText(now - since)} old
           {until === null ? ", does not expire" : `, expires in ${leftText(until - now)}`}
         </small>

@@ -85,7 +85,7 @@ function RecordDetail({ record }: { record: AuditView }) {
           {job_id === null ? null : (
             <>
               <dt>Job</dt>
-              <dd className="cut">
+              <dd className="wrapped">
                 <a className="mono underlined" href={`/jobs/${job_id}`}>
                   {job_id}
                 </a>

@@ -121,6 +121,8 @@ function RegisteredFacts({ worker, now }: { worker: WorkerView; now: number }) {
   const last = metrics.at(-1);
   return (
     <>
+      <Fact name="Id">{worker.id}</Fact>
+      <Fact name="Tags">{worker.tags.join(", ")}</Fact>
       <Fact name="Version">{worker.version ?? "not said"}</Fact>
       <Fact name="Registered">{ageText(now - worker.registered_at)} ago</Fact>
       <Fact name="Kinds">{kinds === undefined ? "not said" : kinds.join(", ") || "none"}</Fact>

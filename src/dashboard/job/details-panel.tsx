@@ -26,9 +26,7 @@ export function DetailsPanel({ job }: { job: JobView }) {
       </header>
       <dl className="facts">
         <dt>Id</dt>
-        <dd className="mono cut" title={job.id}>
-          {job.id}
-        </dd>
+        <dd className="mono wrapped">{job.id}</dd>
         {rows
           .filter(([, value]) => value !== null && value !== "")
           .map(([name, value]) => (
@@ -45,7 +43,7 @@ function FactRow({ name, children }: { name: string; children: ReactNode }) {
   return (
     <>
       <dt>{name}</dt>
-      <dd className={name === "Retry" || name === "Requires" ? undefined : "cut"} dir="auto">
+      <dd className="wrapped" dir="auto">
         {typeof children === "string" ? <PlainText text={children} /> : children}
       </dd>
     </>

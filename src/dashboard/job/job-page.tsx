@@ -15,7 +15,7 @@ import { OutputPanel } from "../output/output-panel.tsx";
 import { shortId } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
-import { PlainText, plainText } from "../parts/plain-text.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
 import { StateBadge, shownState } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go } from "../shell/router.ts";
@@ -137,8 +137,8 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
           <h1>
             <bdi>{job.type}</bdi> <StateBadge state={shownState(job)} isBadge />
           </h1>
-          <div className="command cut" title={plainText(said)}>
-            <PlainText text={said} />
+          <div className="command" role="group" aria-label="Command" tabIndex={0}>
+            <PlainText text={said} hasLines />
           </div>
         </div>
         <div className="row acts">{acts}</div>

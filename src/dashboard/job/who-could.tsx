@@ -22,7 +22,7 @@ export function WhoCould({ why, workers }: { why: WhyView; workers: readonly Wor
           <tr>
             <th>Worker</th>
             {workers.length === 0 ? null : <th>Status</th>}
-            {workers.length === 0 ? null : <th>Free slots</th>}
+            {workers.length === 0 ? null : <th className="not-phone">Free slots</th>}
             <th>What is missing</th>
           </tr>
         </thead>
@@ -36,7 +36,7 @@ export function WhoCould({ why, workers }: { why: WhyView; workers: readonly Wor
                   <td>{worker === undefined ? "–" : <WorkerStatusBadge status={worker.status} />}</td>
                 )}
                 {workers.length === 0 ? null : (
-                  <td>
+                  <td className="not-phone">
                     {worker === undefined || worker.status === "inactive"
                       ? "–"
                       : Math.max(0, worker.slots - worker.current_jobs)}

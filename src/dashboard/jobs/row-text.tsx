@@ -97,7 +97,8 @@ function Pending({ job }: { job: JobSummary }): ReactNode {
 /** The command with its quotes, as far as a row has room for it; null for a job without one. */
 export function commandText({ command }: Pick<JobSummary, "command">): string | null {
   if (command === null || command === undefined) return null;
-  const text = joinWords(command);
+  // A row has one line; where others begin, a sign says so.
+  const text = joinWords(command).replaceAll(/\s*\n\s*/g, " ↵ ");
   return text.length <= commandCharsMax
     ? text
     : `${text.slice(0, commandCharsMax).replace(halfCharacter, "")}…`;

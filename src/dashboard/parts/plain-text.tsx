@@ -5,12 +5,15 @@
 const hidden =
   /((?!(?<=\p{Extended_Pictographic}[\u{fe0f}\u{1f3fb}-\u{1f3ff}]?)\u{200d}\p{Extended_Pictographic})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}])/u;
 
-/** Text that somebody else wrote, as it is: what would be invisible or turn the text around is shown by its number. */
-export function PlainText({ text }: { text: string }) {
+/**
+ * Text that somebody else wrote, as it is: what would be invisible or turn the text around is shown by its number. With
+ * `hasLines` a line break is one, and a tab is a tab.
+ */
+export function PlainText({ text, hasLines = false }: { text: string; hasLines?: boolean }) {
   return (
     <bdi>
       {text.split(hidden).map((part, index) =>
-        index % 2 === 0 ? (
+        index % 2 === 0 || (hasLines && (part === "\n" || part === "\t")) ? (
           part
         ) : (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text are known by their place only.
