@@ -33,6 +33,8 @@ export const defects: Record<string, Defect> = {
       async changeJobs(input) {
         const ends = input.changes.filter(({ change }) => change.act === "result");
         for (const { jobId } of ends) ending.add(jobId);
+        // As with a write that is put off: it comes some calls later.
+        for (let call = 0; call < 20 && ends.length > 0; call++) await store.getDatabase();
         return store.changeJobs(input).finally(() => {
           for (const { jobId } of ends) ending.delete(jobId);
         });

@@ -79,7 +79,7 @@ browserSuite("what somebody on call reads", () => {
   test("O-27 nor is an overview empty before it has been read", async () => {
     const { page } = admin;
     await page.goto("about:blank");
-    const releases = [await hold(page, /\/api\/v1\/workers$/), await hold(page, /\/api\/v1\/jobs/)];
+    const releases = [await hold(page, /\/api\/v1\/workers(\?|$)/), await hold(page, /\/api\/v1\/jobs/)];
     await page.goto(`${hub.url}/`);
     await page.locator(".fleet-list").getByText("Loading …").waitFor();
     for (const release of releases) release();

@@ -72,13 +72,13 @@ browserSuite("two people in one browser", () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, tokens.alice);
     await page.goto(`${hub.url}/submit`);
-    await page.getByLabel("Type", { exact: true }).fill("half written");
+    await page.getByRole("textbox", { name: "Type required" }).fill("half written");
     const again = await visit(admin.browser, context);
     await again.page.goto(await linkFor(tokens.alice));
     await person(again.page).getByText("alice").waitFor();
     await page.bringToFront();
     const { id } = await submitJob(hub, { token: tokens.alice });
-    expect(await page.getByLabel("Type", { exact: true }).inputValue()).toBe("half written");
+    expect(await page.getByRole("textbox", { name: "Type required" }).inputValue()).toBe("half written");
     expect(await band(page).count()).toBe(0);
     await page.getByRole("navigation", { name: "Main", exact: true }).getByText("Jobs").click();
     await page.locator(`[data-id="${id}"]`).waitFor();

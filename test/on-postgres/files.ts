@@ -55,6 +55,8 @@ export const notOnPostgres: Record<string, string> = {
   "test/hub/completion.test.ts": "about the command line",
   "test/hub/delegate-cli.test.ts": "about the command line",
   "test/hub/durable-output.test.ts": "about files of outputs; a row is durable when its append is answered",
+  "test/hub/execution-time.test.ts":
+    "moves the hub's own clock; with PostgreSQL hubs go by that of the database",
   "test/hub/files.test.ts": "ages rows of the SQLite file; the calls are in test/http/files.test.ts",
   "test/hub/full-disk.test.ts": "about the disk of the home, and what doctor asks",
   "test/hub/keys-cli.test.ts": "about keys, which are files",
@@ -67,5 +69,6 @@ export const notOnPostgres: Record<string, string> = {
     "lets the hub's own clock pass; with PostgreSQL hubs go by that of the database, and the contract suite has the acts",
   "test/hub/storage.test.ts": "edits rows of the SQLite file; the contract suite has the same acts on both",
   "test/hub/tracing.test.ts": "about spans, some of which are those of the SQLite thread",
+  "test/hub/work-logs.test.ts": "about the logs of hub and worker",
   "test/hub/wrong-address.test.ts": "about addresses",
 };

@@ -6,7 +6,7 @@ const places = new Map<number, number>();
 let entry = entryNow();
 let isRestoring = false;
 /** How long rows may take to come back; after that, the page stays where it is. */
-const restoreMsMax = 3_000;
+const restoreMsMax = 30_000;
 
 history.scrollRestoration = "manual";
 addEventListener(
