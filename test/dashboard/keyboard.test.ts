@@ -66,12 +66,12 @@ browserSuite("everything without a mouse", () => {
     await page.getByRole("dialog").waitFor();
     await tabTo(page, "Cancel the job");
     await page.keyboard.press("Enter");
-    await page.getByText("Cancelled.").waitFor();
+    await page.getByText(/^Cancelled by /).waitFor();
     await page.keyboard.press("r");
     await page.getByRole("dialog").waitFor();
     await tabTo(page, /^Retry/);
     await page.keyboard.press("Enter");
-    await expect.poll(() => page.getByText("Cancelled.").count()).toBe(0);
+    await expect.poll(() => page.getByText(/^Cancelled by /).count()).toBe(0);
     await page.locator(".job-head .state", { hasText: "Pending" }).waitFor();
   });
 

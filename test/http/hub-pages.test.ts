@@ -158,6 +158,7 @@ test("queues are listed by tenant and type, and an administrator of a tenant see
     type: "queued",
     paused: false,
     pending: 1,
+    scheduled: 0,
     active: 0,
   });
   const ofAcme = (await hub.must("GET", "/queues", { token: tokens.acmeAdmin })).json<

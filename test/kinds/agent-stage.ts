@@ -43,8 +43,9 @@ export class AgentStage {
 
   /** Runs a job and returns its report; `code` is the exit code. */
   async runJob(payload: Payload): Promise<AgentReport & { code: number | null }> {
-    const { code, stdout } = await this.run(["run-job"], JSON.stringify(payload));
-    if (!/^[^\n]+\n$/.test(stdout)) throw new Error(`not one line: ${JSON.stringify(stdout)}`);
+    const { code, stdout, stderr } = await this.run(["run-job"], JSON.stringify(payload));
+    if (!/^[^\n]+\n$/.test(stdout))
+      throw new Error(`not one line: ${JSON.stringify(stdout)}, exit code ${code}: ${stderr}`);
     return { ...JSON.parse(stdout), code };
   }
 

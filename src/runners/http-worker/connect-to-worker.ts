@@ -145,7 +145,12 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
     };
     const onAbort = (): void => fail(signal.reason);
     const onError = (error: Error): void => fail(error);
-    const onConnect = (): void => finish(() => resolve(socket));
+    const onConnect = (): void =>
+      finish(() => {
+        // It may break before anybody uses it, as when the worker crashes while its port is checked; its user sees that it is closed.
+        socket.on("error", () => {});
+        resolve(socket);
+      });
     signal.addEventListener("abort", onAbort, { once: true });
     socket.once("error", onError);
     socket.once("connect", onConnect);
