@@ -64,7 +64,8 @@ export function exchange(clock: Clock, connections: WorkerConnections, call: Cal
       error instanceof RunFailure ? settle(() => reject(error)) : fail(faultOf(call, error));
     const onOpen = (connection: Duplex): void => {
       if (over.signal.aborted) return void connection.destroy();
-      if (connection.destroyed) return onFault(connection.errored ?? new Error("the connection was closed"));
+      if (connection.destroyed)
+        return void onFault(connection.errored ?? new Error("the connection was closed"));
       request = send(connection, call);
       request.on("error", onFault);
       request.on("response", (response) => {
