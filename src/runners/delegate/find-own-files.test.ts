@@ -1,7 +1,9 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import { findOwnFiles, ownFolderAbove } from "./find-own-files.ts";
 
 const token = `sk_worker_${"x".repeat(43)}`;
@@ -25,6 +27,8 @@ test("O-02: homes of hubs and workers and folders with keys are found at any dep
     "elsewhere/keys-of-all/ring.json": "{}",
     "elsewhere/keys-of-all/mac.key": "",
     "elsewhere/worker/worker.key": "",
+    "fleet/one/worker/worker.key": "",
+    "fleet/one/work/jobs/of-somebody/result": "",
     "elsewhere/olympics/ring.json": "{}",
     "src/deep/down/hub/admin.token": "",
   });
@@ -32,6 +36,7 @@ test("O-02: homes of hubs and workers and folders with keys are found at any dep
     "a/b/c/d/.home",
     "elsewhere/keys-of-all",
     "elsewhere/worker",
+    "fleet/one",
     "lib/hub",
     "src/deep/down/hub",
   ];
@@ -55,4 +60,16 @@ test("O-02: where an agent may change something, databases and files with a toke
   chmodSync(join(root, "src/a.test.ts"), 0o644);
   const found = ["of-a-worker.yaml", "other.db", "writ.sqlite", "writ.sqlite-wal"];
   expect((await findOwnFiles(root, ["src"])).sort()).toEqual(found.map((name) => `src/${name}`));
+});
+
+test("O-02: a database of a hub is found under any name, with its log; one of another program is not", async () => {
+  const root = repository({ "src/notes.txt": "CREATE TABLE paused_types\n" });
+  const store = await openSqliteStore({ path: join(root, "src/kept"), macKey: Buffer.alloc(32, 7) });
+  await store.close();
+  writeFileSync(join(root, "src/kept-wal"), "", { mode: 0o600 });
+  const other = new DatabaseSync(join(root, "src/other.db"));
+  other.exec("CREATE TABLE notes (text TEXT)");
+  other.close();
+  chmodSync(join(root, "src/other.db"), 0o600);
+  expect((await findOwnFiles(root, ["src"])).sort()).toEqual(["src/kept", "src/kept-wal"]);
 });

@@ -1,5 +1,5 @@
 import { constants, type Dirent, readdirSync } from "node:fs";
-import { lstat, open, readdir } from "node:fs/promises";
+import { type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isPathIn } from "../../core/path-rules.ts";
 import type { Look } from "./read-tree.ts";
@@ -10,7 +10,11 @@ const dirsMax = 20_000;
 /** A file with a token and the settings around it is smaller. */
 const tokenFileBytesMax = 64 * 1024;
 const tokenInText = /\bsk_(admin|user|worker|viewer|cert)_[A-Za-z0-9_-]{24,}/;
-const databaseName = /^writ\.sqlite(-wal|-shm|-journal)?$/;
+/** The tables of a database are described in its first pages. Each that a hub has made since the first version has this one. */
+const schemaBytesMax = 1024 * 1024;
+const databaseStart = "SQLite format 3\0";
+const tableOfHub = "CREATE TABLE paused_types";
+const logOfDatabase = /-(wal|shm|journal)$/;
 const signingKeyName = /^signing-[0-9a-f]+\.pem$/;
 
 /**
@@ -71,6 +75,7 @@ function isOwnFolder(dir: string, names: readonly string[]): boolean {
   return (
     has("admin.token") ||
     has("worker.key") ||
+    (has("work") && namesIn(join(dir, "worker")).includes("worker.key")) ||
     (has("ring.json") && isKeyFolder) ||
     (has("keys") && namesIn(join(dir, "keys")).includes("ring.json"))
   );
@@ -78,26 +83,33 @@ function isOwnFolder(dir: string, names: readonly string[]): boolean {
 
 async function ownFilesIn(root: string, dir: string, entries: readonly Dirent[]): Promise<string[]> {
   const names = entries.filter((entry) => entry.isFile()).map(nameOf);
-  const found: string[] = [];
+  const own = new Set<string>();
   for (const name of names) {
-    const isDatabase = databaseName.test(name) || names.includes(`${name}.hub.json`);
-    if (isDatabase || (await hasToken(join(root, dir, name)))) found.push(name);
+    const isNamed = name === "writ.sqlite" || names.includes(`${name}.hub.json`);
+    if (isNamed || (await isPrivateAndOurs(join(root, dir, name)))) own.add(name);
   }
-  return found;
+  return names.filter((name) => own.has(name) || own.has(name.replace(logOfDatabase, "")));
 }
 
-/** Only in files that are closed to others, as ours are: a page or a test may show what a token looks like. */
-async function hasToken(path: string): Promise<boolean> {
+/** Only files that are closed to others, as ours are: a page or a test may show what a token looks like. */
+async function isPrivateAndOurs(path: string): Promise<boolean> {
   const status = await lstat(path).catch(() => null);
-  if (status === null || (status.mode & 0o077) !== 0 || status.size > tokenFileBytesMax) return false;
+  if (status === null || (status.mode & 0o077) !== 0) return false;
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null);
   if (file === null) return false;
   try {
-    return tokenInText.test(await file.readFile("latin1"));
+    const start = await textAtStart(file, tokenFileBytesMax);
+    if (!start.startsWith(databaseStart)) return status.size <= tokenFileBytesMax && tokenInText.test(start);
+    return (await textAtStart(file, schemaBytesMax)).includes(tableOfHub);
   } finally {
     await file.close();
   }
+}
+
+async function textAtStart(file: FileHandle, bytesMax: number): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(bytesMax), 0, bytesMax, 0);
+  return buffer.toString("latin1", 0, bytesRead);
 }
 
 function namesIn(dir: string): string[] {
