@@ -5,7 +5,13 @@ import type { Quota } from "../core/quota.ts";
 import type { NewToken, TokenRecord } from "./access-store.ts";
 import type { Lockdown } from "./response-store.ts";
 import type { ChangeAnswer } from "./store.ts";
-import type { BlockReason, RefusedClaim, WorkerRecord, WorkerRegistration } from "./worker-store.ts";
+import type {
+  BlockReason,
+  RefusedClaim,
+  RemovedWorker,
+  WorkerRecord,
+  WorkerRegistration,
+} from "./worker-store.ts";
 
 /** The events of acts other than those of a job's life: tokens, workers, queues, quotas, the lockdown, a job's removal. */
 
@@ -49,6 +55,16 @@ export function workerEvent(
   occasion: Occasion,
 ): NewEvent {
   return plainEvent({ event, tenantId: facts.tenantId, details: { worker_id: id, name } }, occasion);
+}
+
+/** `by` tells a worker that has left from one that a person has removed: both make the same call. */
+export function workerDeregistered(
+  worker: WorkerRecord,
+  by: RemovedWorker["by"],
+  occasion: Occasion,
+): NewEvent {
+  const event = workerEvent("WORKER_DEREGISTERED", worker, occasion);
+  return { ...event, details: { ...event.details, by } };
 }
 
 /** The events when somebody blocks or drains a worker, or ends that; none for what was already so. */

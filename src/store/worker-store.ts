@@ -52,7 +52,7 @@ export type WorkerStore = {
    * Its jobs are treated as if their leases had expired. A worker that is blocked, or is given nothing because it refused
    * claims, only becomes inactive: it stays known until somebody unblocks it, or the pause is over.
    */
-  removeWorker(input: { workerId: string; rules: ChangeRules; origin: Origin | null }): Promise<boolean>;
+  removeWorker(input: RemovedWorker): Promise<boolean>;
   /**
    * Workers that have been silent since then become inactive. Their jobs stay with them: each ends with its own lease, which
    * the worker may still renew.
@@ -132,6 +132,14 @@ export function isSameWorker(before: WorkerRecord, after: WorkerRecord): boolean
 function whatItIs({ lastHeartbeat: _, currentJobs: __, jobCounts: ___, ...rest }: WorkerRecord) {
   return rest;
 }
+
+export type RemovedWorker = {
+  workerId: string;
+  rules: ChangeRules;
+  origin: Origin | null;
+  /** A worker removes itself when it stops. */
+  by: "worker" | "person";
+};
 
 export type RefusedClaim = {
   workerId: string;

@@ -78,3 +78,21 @@ test("O-33 the view people has what people did, each act once, and nothing of wo
   expect((await audit(`after=${before}`)).length).toBeGreaterThan(10);
   expect((await hub.call("GET", "/audit?view=robots", { token: hub.admin })).status).toBe(400);
 });
+
+test("the view people has the paths that people tried to leave their folder by, and not a worker that stops", async () => {
+  const before = await lastSeq();
+  const [staying, leaving] = [freshName("staying"), freshName("leaving")];
+  for (const id of [staying, leaving]) await registerWorker(hub, { token: tokens.worker, worker_id: id });
+  const tried = { type: "t", repo_root: "/../etc" };
+  expect((await hub.call("POST", "/jobs", { token: hub.admin, body: tried })).status).toBe(400);
+  await hub.must("DELETE", `/workers/${leaving}`, { token: tokens.worker });
+  await hub.must("DELETE", `/workers/${staying}`, { token: hub.admin });
+  const seen = (await audit(`view=people&after=${before}`)).reverse();
+  expect(seen.map(({ event, details }) => [event, details["worker_id"]])).toEqual([
+    ["PATH_TRAVERSAL_ATTEMPT", undefined],
+    ["WORKER_DEREGISTERED", staying],
+  ]);
+  expect(await audit(`view=people&severity=HIGH&after=${before}`)).toMatchObject([
+    { event: "PATH_TRAVERSAL_ATTEMPT", severity: "HIGH" },
+  ]);
+});

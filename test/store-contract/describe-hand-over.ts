@@ -29,7 +29,10 @@ export function describeHandOver(create: () => StoreUnderTest): void {
     const refusals: [string, () => Promise<unknown>][] = [
       ["is blocked", () => setWorker({ blocked: true })],
       ["drains", () => setWorker({ draining: true })],
-      ["was removed", () => scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin })],
+      [
+        "was removed",
+        () => scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin, by: "worker" }),
+      ],
     ];
     const setWorker = (set: object) =>
       scene().store.setWorker({ workerId: "w1", set, nowMs: scene().nowMs, origin });

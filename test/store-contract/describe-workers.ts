@@ -21,7 +21,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await heartbeat()).toBeNull();
       expect(await store.getWorker({ workerId: "w1" })).toBeNull();
       expect(await store.setWorker({ workerId: "w1", set: {}, nowMs, origin: null })).toBeNull();
-      expect(await store.removeWorker({ workerId: "w1", rules, origin: null })).toBe(false);
+      expect(await store.removeWorker({ workerId: "w1", rules, origin: null, by: "worker" })).toBe(false);
       const metrics = { workerId: "w1", ts: 1, metrics: "{}", keepSince: 0, keepUntil: 9, keepMax: 9 };
       expect(await store.saveWorkerMetrics(metrics)).toBe(false);
     });
@@ -31,7 +31,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await scene().register({ publicKey: "b" })).toBe("key_conflict");
       expect(await scene().register({ publicKey: null, slots: 7 })).toBe("ok");
       expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({ publicKey: "a", slots: 7 });
-      await scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null });
+      await scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null, by: "worker" });
       expect(await scene().register({ publicKey: "b" })).toBe("ok");
     });
 
@@ -174,7 +174,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
       scene().nowMs += 3_600_000;
       expect((await refuse([]))!.pausedUntil).toBe(scene().nowMs + 60_000);
-      await scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null });
+      await scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null, by: "worker" });
       await scene().register();
       const worker = await scene().store.getWorker({ workerId: "w1" });
       expect(worker).toMatchObject({ refusedClaims: 1, pausedUntil: scene().nowMs + 60_000 });
@@ -185,7 +185,8 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       const claimed = await scene().submitAndStart();
       const set = (blocked: boolean) =>
         scene().store.setWorker({ workerId: "w1", set: { blocked }, nowMs: scene().nowMs, origin: null });
-      const remove = () => scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null });
+      const remove = () =>
+        scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null, by: "worker" });
       await set(true);
       expect(await remove()).toBe(true);
       expect((await scene().job(claimed.job.id)).status).toBe("pending");
@@ -259,7 +260,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       await scene().register();
       const claimed = await scene().submitAndStart();
       scene().notices = [];
-      const input = { workerId: "w1", rules: scene().rules, origin: null };
+      const input = { workerId: "w1", rules: scene().rules, origin: null, by: "person" as const };
       expect(await scene().store.removeWorker(input)).toBe(true);
       expect(await scene().job(claimed.job.id)).toMatchObject({
         status: "pending",

@@ -24,7 +24,8 @@ export function trailText({ event, details, job_id, tenant_id, ip_address }: Aud
     CERT_REVOKED: `Revoked a certificate of ${of("user_id")}`,
     TOKEN_REFRESH: "Exchanged its token for a new one",
     WORKER_REGISTERED: `Worker ${of("worker_id")} registered`,
-    WORKER_DEREGISTERED: `Worker ${of("worker_id")} left`,
+    WORKER_DEREGISTERED:
+      of("by") === "person" ? `Removed worker ${of("worker_id")}` : `Worker ${of("worker_id")} left`,
     WORKER_INACTIVE: `Worker ${of("worker_id")} fell silent`,
     WORKER_TOKEN_ISSUED: `Issued a token to worker ${of("worker_id")}`,
     WORKER_BLOCKED: `Blocked worker ${of("worker_id")}: ${of("reason")}`,

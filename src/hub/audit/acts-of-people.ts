@@ -29,6 +29,8 @@ export const kindsOfPeople: EventKind[] = [
   "QUEUE_RESUMED",
   "QUOTA_CHANGED",
   "PERMISSION_DENIED",
+  "PATH_TRAVERSAL_ATTEMPT",
+  "KEY_REJECTED",
   "JOB_RETRYING",
   "JOB_FAILED",
 ];
@@ -40,6 +42,10 @@ export function isByPerson({ event, user_id, details, context: { endpoint } }: S
   if (event === "JOBS_CHANGED" || event === "LOGIN_FAILED") return true;
   if (user_id === null || endpoint === "/jobs/bulk") return false;
   if (endpoint !== null && workerPaths.has(endpoint)) return false;
+  // A worker removes itself by the call with which a person removes it, and may be refused anywhere.
+  if (details["by"] === "worker") return false;
+  if (event === "PERMISSION_DENIED" || event === "PATH_TRAVERSAL_ATTEMPT")
+    return details["role"] !== "worker";
   if (event === "JOB_RETRYING") return details["by"] === "person";
   return event !== "JOB_FAILED" || details["fail_code"] === "CANCELLED";
 }

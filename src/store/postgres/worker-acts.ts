@@ -1,7 +1,6 @@
 import type { ChangeContext } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
-import type { ChangeRules } from "../../core/outcome.ts";
-import { workerEvent, workerSetEvents } from "../act-events.ts";
+import { workerDeregistered, workerEvent, workerSetEvents } from "../act-events.ts";
 import { isPaused } from "../claim-pause.ts";
 import { mayName, unknownFacts } from "../worker-owner.ts";
 import {
@@ -10,6 +9,7 @@ import {
   hasKeyConflict,
   heartbeatAnswer,
   isSameWorker,
+  type RemovedWorker,
   retiredMax,
   type SignOfLife,
   type WorkerRecord,
@@ -165,7 +165,7 @@ export async function blockWorker(
 /** Its jobs are treated as if their leases had expired. A blocked worker stays known, because its block must last. */
 export async function removeWorker(
   tx: Transaction,
-  { workerId, rules, origin }: { workerId: string; rules: ChangeRules; origin: Origin | null },
+  { workerId, rules, origin, by }: RemovedWorker,
 ): Promise<boolean> {
   const worker = await lockWorker(tx.sql, workerId);
   if (worker === null) return false;
@@ -175,7 +175,7 @@ export async function removeWorker(
     tx.send("DELETE FROM workers WHERE id = $1", workerId);
     tx.work.forgottenWorkers.push(workerId);
   }
-  tx.log(workerEvent("WORKER_DEREGISTERED", worker, { nowMs: rules.nowMs, origin }));
+  tx.log(workerDeregistered(worker, by, { nowMs: rules.nowMs, origin }));
   tellWorker(tx, workerId);
   return true;
 }

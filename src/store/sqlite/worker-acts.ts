@@ -1,7 +1,6 @@
 import type { ChangeContext } from "../../core/effects.ts";
 import type { Origin } from "../../core/events.ts";
-import type { ChangeRules } from "../../core/outcome.ts";
-import { workerEvent, workerSetEvents } from "../act-events.ts";
+import { workerDeregistered, workerEvent, workerSetEvents } from "../act-events.ts";
 import { isPaused } from "../claim-pause.ts";
 import { mayName, unknownFacts } from "../worker-owner.ts";
 import {
@@ -11,6 +10,7 @@ import {
   hasKeyConflict,
   heartbeatAnswer,
   isSameWorker,
+  type RemovedWorker,
   retiredMax,
   type SignOfLife,
   type WorkerRecord,
@@ -133,16 +133,13 @@ export function blockWorker(
 }
 
 /** Its jobs are treated as if their leases had expired. A blocked worker stays known, because its block must last. */
-export function removeWorker(
-  context: Context,
-  { workerId, rules, origin }: { workerId: string; rules: ChangeRules; origin: Origin | null },
-): boolean {
+export function removeWorker(context: Context, { workerId, rules, origin, by }: RemovedWorker): boolean {
   const worker = getWorker(context, { workerId });
   if (worker === null) return false;
   takeJobsAway(context, workerId, { rules, origin });
   if (worker.blocked || isPaused(worker, rules.nowMs)) setInactive(context, workerId);
   else context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
-  appendEvent(context, workerEvent("WORKER_DEREGISTERED", worker, { nowMs: rules.nowMs, origin }));
+  appendEvent(context, workerDeregistered(worker, by, { nowMs: rules.nowMs, origin }));
   context.notice.worker(workerId);
   return true;
 }

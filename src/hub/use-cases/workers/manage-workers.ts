@@ -152,6 +152,7 @@ export async function removeWorker(
     workerId: call.workerId,
     rules: rulesNow(deps),
     origin: call.origin,
+    by: call.identity.role === "worker" ? "worker" : "person",
   });
   // A blocked worker stays known and is inactive now; a call from before must not make it active again.
   deps.signsOfLife.forget(call.workerId);
