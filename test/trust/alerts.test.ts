@@ -118,7 +118,7 @@ describe("a HIGH event", () => {
     expect(traversals).toHaveLength(10);
     expect(traversals[0]).toMatch(/tenant: acme\nuser: mallory\naddress: 127\.0\.0\.1\n/);
     for (const [index, text] of traversals.slice(1).entries()) {
-      expect(text).toMatch(/user: mallory\naddress: 127\.0\.0\.1\n/);
+      expect(text).toMatch(/user: mallory\nreported by: \S+ from 127\.0\.0\.1\n/);
       expect(text).toContain(`job: ${jobs[index]}`);
     }
   });

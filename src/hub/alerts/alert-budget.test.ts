@@ -5,8 +5,8 @@ import type { Alert } from "./hold-down.ts";
 const minuteMs = 60_000;
 
 function alert(seq: number, parts: Partial<Alert> = {}): Alert {
-  const who = { tenantId: "acme", jobId: `job ${seq}`, userId: "alice", ipAddress: "::1" };
-  const where = { firstSeq: seq, lastSeq: seq, ts: seq };
+  const who = { tenantId: "acme", jobId: `job ${seq}`, userId: "alice", callerId: "alice", ipAddress: "::1" };
+  const where = { firstSeq: seq, lastSeq: seq, firstTs: seq, ts: seq };
   return { level: "HIGH", event: "INVALID_SIGNATURE", count: 1, ...where, ...who, details: {}, ...parts };
 }
 
@@ -18,12 +18,22 @@ test("O-17 a tenant has ten alerts a minute, and then one summary with the count
   expect(takeSummaries(budgets, minuteMs - 1)).toEqual([]);
   expect(takeSummaries(budgets, minuteMs)).toEqual([
     {
-      ...{ count: 7, firstSeq: 11, lastSeq: 15, ts: 15, tenantId: "acme" },
+      ...{ count: 7, firstSeq: 11, lastSeq: 15, firstTs: 11, ts: 15, tenantId: "acme" },
       events: { INVALID_SIGNATURE: 4, SECURITY_VIOLATION: 3 },
     },
   ]);
   expect(budgets).toEqual({});
   expect(maySend(budgets, alert(16), minuteMs)).toBe(true);
+});
+
+test("a summary ranges from the first to the last of its events, in whatever order they are added", () => {
+  const budgets: AlertBudgets = {};
+  for (let seq = 101; seq <= 111; seq++) maySend(budgets, alert(seq), 0);
+  const held = { count: 4, firstSeq: 20, lastSeq: 60, firstTs: 20, ts: 60 };
+  expect(maySend(budgets, alert(60, held), 0)).toBe(false);
+  expect(takeSummaries(budgets, minuteMs)).toMatchObject([
+    { count: 5, firstSeq: 20, lastSeq: 111, firstTs: 20, ts: 111, events: { INVALID_SIGNATURE: 5 } },
+  ]);
 });
 
 test("O-17 one tenant does not use up what another has, whatever its name", () => {

@@ -9,6 +9,7 @@ export type AlertSummary = {
   count: number;
   firstSeq: number;
   lastSeq: number;
+  firstTs: number;
   ts: number;
   tenantId: string | null;
   /** How many of each event. */
@@ -44,10 +45,19 @@ export function takeSummaries(budgets: AlertBudgets, nowMs: number): AlertSummar
   return over.flatMap(([, { more }]) => more ?? []);
 }
 
+/** What was held back for minutes is older than what came before it here, so each end is compared. */
 function added(before: AlertSummary | null, alert: Alert): AlertSummary {
-  const { count, firstSeq, lastSeq, ts, tenantId } = alert;
+  const { count, firstSeq, lastSeq, firstTs, ts, tenantId } = alert;
   const events = { ...before?.events };
   events[alert.event] = (events[alert.event] ?? 0) + count;
-  if (before === null) return { count, firstSeq, lastSeq, ts, tenantId, events };
-  return { ...before, count: before.count + count, lastSeq: Math.max(before.lastSeq, lastSeq), ts, events };
+  if (before === null) return { count, firstSeq, lastSeq, firstTs, ts, tenantId, events };
+  return {
+    count: before.count + count,
+    firstSeq: Math.min(before.firstSeq, firstSeq),
+    lastSeq: Math.max(before.lastSeq, lastSeq),
+    firstTs: Math.min(before.firstTs, firstTs),
+    ts: Math.max(before.ts, ts),
+    tenantId: before.tenantId,
+    events,
+  };
 }

@@ -28,11 +28,13 @@ function timeOf(ms: unknown): string | null {
 /** An alert in a form for every channel: a subject, a few lines, and data for programs. */
 export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage, "channel"> {
   const times = alert.count === 1 ? "" : ` (${alert.count} times)`;
+  // The address is the caller's, which is not the user's if a worker has found something in the user's job.
+  const isReported = alert.callerId !== alert.userId;
   const facts: [string, unknown][] = [
-    ["time", new Date(alert.ts).toISOString()],
+    ["time", timesOf(alert)],
     ["tenant", alert.tenantId],
     ["user", alert.userId],
-    ["address", alert.ipAddress],
+    isReported ? ["reported by", reporterOf(alert)] : ["address", alert.ipAddress],
     ["job", alert.jobId],
     ...toldDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
     ["why", hubReasons.includes(alert.event) ? alert.details["reason"] : null],
@@ -49,10 +51,12 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
       count: alert.count,
       first_seq: alert.firstSeq,
       last_seq: alert.lastSeq,
+      first_ts: alert.firstTs,
       ts: alert.ts,
       tenant_id: alert.tenantId,
       job_id: alert.jobId,
       user_id: alert.userId,
+      caller_id: alert.callerId,
       ip_address: alert.ipAddress,
       worker_id: alert.details["worker_id"] ?? null,
     }),
@@ -61,9 +65,9 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
 
 /** What a tenant has caused in a minute beyond the alerts that were sent one by one. */
 export function summaryText(summary: AlertSummary, hubUrl: string | null): Omit<NewMessage, "channel"> {
-  const { count, firstSeq, lastSeq, ts, tenantId, events } = summary;
+  const { count, firstSeq, lastSeq, firstTs, ts, tenantId, events } = summary;
   const facts: [string, unknown][] = [
-    ["time", new Date(ts).toISOString()],
+    ["time", timesOf(summary)],
     ["tenant", tenantId],
     ...Object.entries(events).map(([event, times]): [string, unknown] => [event, String(times)]),
     ["hub", hubUrl],
@@ -78,11 +82,22 @@ export function summaryText(summary: AlertSummary, hubUrl: string | null): Omit<
       count,
       first_seq: firstSeq,
       last_seq: lastSeq,
+      first_ts: firstTs,
       ts,
       tenant_id: tenantId,
       events,
     }),
   };
+}
+
+function reporterOf({ callerId, ipAddress }: Alert): string | null {
+  if (callerId === null) return ipAddress;
+  return ipAddress === null ? callerId : `${callerId} from ${ipAddress}`;
+}
+
+function timesOf({ firstTs, ts }: { firstTs: number; ts: number }): string {
+  const last = new Date(ts).toISOString();
+  return firstTs === ts ? last : `${new Date(firstTs).toISOString()} to ${last}`;
 }
 
 function linesOf(facts: [string, unknown][]): string {

@@ -18,7 +18,9 @@ test("the first is told at once, the rest together when the time is over", () =>
   expect(take(held, 2, minuteMs)).toBeNull();
   expect(take(held, 3, 2 * minuteMs)).toBeNull();
   expect(takeDue(held, 9 * minuteMs)).toEqual([]);
-  expect(takeDue(held, 10 * minuteMs)).toMatchObject([{ count: 2, firstSeq: 2, lastSeq: 3 }]);
+  expect(takeDue(held, 10 * minuteMs)).toMatchObject([
+    { count: 2, firstSeq: 2, lastSeq: 3, firstTs: 2, ts: 3 },
+  ]);
   expect(takeDue(held, 20 * minuteMs)).toEqual([]);
   expect(held).toEqual({});
 });

@@ -7,11 +7,15 @@ export type Alert = {
   count: number;
   firstSeq: number;
   lastSeq: number;
+  /** When the first and the last of them happened. */
+  firstTs: number;
   ts: number;
   tenantId: string | null;
   jobId: string | null;
   /** The user whose job it is, or else who called. */
   userId: string | null;
+  /** Who called, from `ipAddress`: for what a worker has found in a job, the worker. */
+  callerId: string | null;
   ipAddress: string | null;
   details: Record<string, unknown>;
 };
@@ -69,7 +73,8 @@ export function takeDue(held: HeldAlerts, nowMs: number): Alert[] {
 
 function alertOf(event: LoggedEvent, level: Severity): Alert {
   const { seq, ts, tenantId, jobId, ownerId, origin, details } = event;
-  const userId = ownerId ?? origin?.userId ?? null;
-  const who = { tenantId, jobId, userId, ipAddress: origin?.ipAddress ?? null };
-  return { level, event: event.event, count: 1, firstSeq: seq, lastSeq: seq, ts, ...who, details };
+  const { userId: callerId = null, ipAddress = null } = origin ?? {};
+  const when = { firstSeq: seq, lastSeq: seq, firstTs: ts, ts };
+  const who = { tenantId, jobId, userId: ownerId ?? callerId, callerId, ipAddress };
+  return { level, event: event.event, count: 1, ...when, ...who, details };
 }

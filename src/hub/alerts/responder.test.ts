@@ -128,3 +128,40 @@ test("O-41 another hub that takes the lead in the middle of a round is no error,
   await responder.stop();
   expect(logged).toEqual([{ err: new Error("the disk is full") }]);
 });
+
+test("what a hub of an earlier version has held back is told", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
+  const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
+  const feed = new EventFeed(store, clock);
+  await feed.start();
+  onTestFinished(async () => {
+    await feed.stop();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const range = { count: 2, firstSeq: 1, lastSeq: 2, ts: 1, tenantId: "acme" };
+  const alert = {
+    ...range,
+    level: "HIGH",
+    event: "STORE_CORRUPT",
+    jobId: null,
+    userId: null,
+    ipAddress: null,
+  };
+  const held = { a: { until: 1, alert: { ...alert, details: {} } } };
+  const budgets = { "tenant acme": { until: 1, sent: 10, more: { ...range, events: {} } } };
+  const kept = { name: "responder", seq: 0, memory: JSON.stringify({ failures: [], held, budgets }) };
+  await store.advanceLogReader({ ...kept, messages: [], waitingMax: 9, watch: [], nowMs: 1 });
+
+  const deps = { store, feed, clock, logger: silentLogger, channels: [{ name: "webhook" }] };
+  const settings = { publicUrl: null };
+  const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
+  await responder.start();
+  for (const subject of ["[HIGH] 2 more security events", "[HIGH] STORE_CORRUPT (2 times)"]) {
+    await expect
+      .poll(() => store.nextMessage({ channel: "webhook" }))
+      .toMatchObject({ subject, body: expect.stringContaining("time: 1970-01-01T00:00:00.001Z\n") });
+    await store.finishMessage({ id: (await store.nextMessage({ channel: "webhook" }))!.id, retryAt: null });
+  }
+  await responder.stop();
+});

@@ -68,13 +68,26 @@ async function readPosition(deps: ResponderDeps): Promise<LogPosition> {
   const { store } = deps;
   await deps.watched.load(store);
   const { seq, memory: text } = await store.getLogReader({ name: "responder" });
-  // A hub of an earlier version has kept no budgets.
-  const memory: Memory = { failures: [], held: {}, budgets: {}, ...(text === "" ? {} : JSON.parse(text)) };
+  const memory = readMemory(text);
   if (text === "") {
     const nothing = { alerts: [], summaries: [], watch: new Set<string>() };
     await advance(deps, { seq, memory, ...nothing, nowMs: deps.clock.nowMs() });
   }
   return { seq, memory };
+}
+
+/** A hub of an earlier version has kept no budgets, and of an alert neither the first time nor the caller. */
+function readMemory(text: string): Memory {
+  const memory: Memory = { failures: [], held: {}, budgets: {}, ...(text === "" ? {} : JSON.parse(text)) };
+  for (const one of Object.values(memory.held)) {
+    if (one.alert === null) continue;
+    one.alert.firstTs ??= one.alert.ts;
+    one.alert.callerId ??= one.alert.userId;
+  }
+  for (const one of Object.values(memory.budgets)) {
+    if (one.more !== null) one.more.firstTs ??= one.more.ts;
+  }
+  return memory;
 }
 
 function isOverdue({ held, budgets }: Memory, nowMs: number): boolean {
