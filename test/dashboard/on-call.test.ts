@@ -8,6 +8,13 @@ import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
 import { violations, visit } from "./visit.ts";
 
+/** An element of the page, as far as these tests measure it. */
+type Line = {
+  scrollWidth: number;
+  closest(selector: string): Line;
+  getBoundingClientRect(): { left: number; right: number };
+};
+
 browserSuite("what somebody on call reads", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
@@ -15,7 +22,7 @@ browserSuite("what somebody on call reads", () => {
   const base64 = (text: string) => Buffer.from(text).toString("base64");
 
   /** A job that wrote to both streams and ended with an error. */
-  async function brokenJob(more: Record<string, unknown> = {}) {
+  async function brokenJob({ code = "WORKER_EXIT_ERROR", ...more }: Record<string, unknown> = {}) {
     const held = await runningJob(hub, { max_attempts: 1, ...more });
     const small_output = {
       stdout: base64("step 1\nstep 2\n"),
@@ -24,7 +31,7 @@ browserSuite("what somebody on call reads", () => {
     const body = {
       ...held.fence,
       reason: "exit code 3",
-      code: "WORKER_EXIT_ERROR",
+      code,
       exit_code: 3,
       small_output,
     };
@@ -53,6 +60,29 @@ browserSuite("what somebody on call reads", () => {
     const stderr = page.getByRole("group", { name: "Stream" }).getByRole("button", { name: "stderr" });
     expect(await stderr.getAttribute("aria-pressed")).toBe("true");
     await page.locator(".terminal-row").getByText("no such table: users").waitFor();
+  });
+
+  test("a failed job shows the last line of stderr in the list of a small screen, whole if it is short", async () => {
+    const { page } = admin;
+    const type = freshName("small");
+    const { id } = await brokenJob({ type });
+    const long = await brokenJob({ type, code: "SOLVER_CHECKSUM_MISMATCH" });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.goto(`${hub.url}/jobs?type=${type}`);
+    /** How much of the line is seen, and how wide it is. */
+    const widths = (job: string) =>
+      page.locator(`[data-id="${job}"] .cell-preview .mono`).evaluate((line: Line) => {
+        const right = Math.min(edges(line).right, edges(line.closest(".cell-preview")).right);
+        return { seen: right - edges(line).left, whole: line.scrollWidth };
+        function edges(of: Line) {
+          return of.getBoundingClientRect();
+        }
+      });
+    const short = await widths(id);
+    expect(short.whole).toBeGreaterThan(80);
+    expect(short.seen).toBeGreaterThanOrEqual(short.whole - 1);
+    // Whatever the code, the line has half of the room.
+    expect((await widths(long.id)).seen).toBeGreaterThan(80);
   });
 
   test("O-27 what is still loading is not asserted: it says that it loads", async () => {

@@ -50,11 +50,24 @@ browserSuite("submitting by the form", () => {
     await expect.poll(() => page.evaluate("document.activeElement.value")).toBe("lots");
   });
 
+  test("an empty form says that type and command are required, and begins with the type", async () => {
+    const { page } = admin;
+    await page.goto(`${hub.url}/submit`);
+    await page.getByRole("button", { name: "Submit" }).click();
+    const problems = page.getByRole("alert");
+    await problems.getByText("Command is required").waitFor();
+    await problems.getByText("Type is required").waitFor();
+    await expect
+      .poll(() => page.evaluate("document.activeElement.getAttribute('placeholder')"))
+      .toBe("image.resize");
+  });
+
   test("O-30 a job is submitted for later, with a file, into the tenant that the form names", async () => {
     const { page } = admin;
     const type = freshName("later");
     await page.goto(`${hub.url}/submit`);
     await page.getByText("default", { exact: true }).waitFor();
+    await page.getByText("Your token decides this, not the form").waitFor();
     await page.getByLabel("Type").fill(type);
     await page.getByLabel("Command required").fill("cat inputs/grüße.txt");
     await page.getByLabel("Not before").fill("2099-01-31T08:00");

@@ -54,6 +54,27 @@ browserSuite("two people in one browser", () => {
     await alice.context.close();
   });
 
+  test("a session that was replaced is named to the one who replaced it, and to nobody who signs in later", async () => {
+    const alice = await visit(admin.browser);
+    await signIn(alice.page, hub, tokens.alice);
+    const eve = await visit(admin.browser, alice.context);
+    await eve.page.goto(await linkFor(tokens.eve));
+    await band(alice.page).getByText("session of alice").waitFor();
+    // The band still stands when Eve leaves and somebody else comes.
+    await alice.page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(alice.page, hub, hub.admin);
+    await alice.page.reload();
+    await person(alice.page).getByText("root").waitFor();
+    expect(await band(alice.page).count()).toBe(0);
+
+    await eve.page.goto(await linkFor(tokens.eve));
+    await band(alice.page).getByText("session of root").waitFor();
+    await alice.page.goto(await linkFor(tokens.alice));
+    await person(alice.page).getByText("alice").waitFor();
+    expect(await band(alice.page).count()).toBe(0);
+    await alice.context.close();
+  });
+
   test("O-08 a tab that hears nothing of the others learns it from its next call", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, tokens.alice);

@@ -47,7 +47,10 @@ export function trailText({ event, details, job_id, tenant_id, ip_address }: Aud
     QUOTA_EXCEEDED: `Met a quota: ${of("error")}`,
     RATE_LIMIT_HIT: `Was too fast${from}`,
     INVALID_SIGNATURE: `A signature did not verify${job === "" ? "" : ` for job${job}`}: ${of("error")}`,
-    PATH_TRAVERSAL_ATTEMPT: `${job === "" ? "A refused request" : `Job${job}`} tried to leave its paths: ${of("error")}`,
+    PATH_TRAVERSAL_ATTEMPT:
+      job === ""
+        ? `Was refused ${of("paths") || "a path"}, which leaves its root`
+        : `Job${job} tried to leave its paths: ${of("error")}`,
   };
   return (sentences[event] ?? plain(event)).trim().replace(/:$/, "");
 }

@@ -81,7 +81,7 @@ async function followBrowser(): Promise<void> {
   const id = localStorage.getItem(sessionKey);
   if (id === null) {
     const why = localStorage.getItem(endKey);
-    if (current.state === "in") session.set({ state: "out", ...(why ? { why: new Error(why) } : {}) });
+    if (current.state === "in") leave({ state: "out", ...(why ? { why: new Error(why) } : {}) });
   } else {
     const found = await askHub();
     if (found.state !== "unreachable") change(found);
@@ -91,18 +91,25 @@ async function followBrowser(): Promise<void> {
 /** Shows what the hub has answered. A document never goes from one person to another. */
 function change(next: Session, { isHere = false } = {}): void {
   if (next.state !== "in") {
-    session.set(next);
+    leave(next);
     return;
   }
   const { person } = next;
   localStorage.setItem(sessionKey, idOf(person));
   if (owner !== null && !isSame(owner, person)) {
-    if (session.get().state === "in" && !isHere) sessionStorage.setItem(formerKey, owner.user_id);
+    if (isHere) forgetFormerPerson();
+    else if (session.get().state === "in") sessionStorage.setItem(formerKey, owner.user_id);
     session.set({ state: "unknown" });
     location.reload();
     return;
   }
   owner = person;
+  session.set(next);
+}
+
+/** Whose session was replaced by the one that ends here concerns nobody who signs in later. */
+function leave(next: Exclude<Session, { state: "in" }>): void {
+  if (next.state === "out") forgetFormerPerson();
   session.set(next);
 }
 
@@ -161,7 +168,7 @@ export async function signOut(): Promise<void> {
     return;
   }
   if (id !== null) endHere(id, "you have signed out in another tab");
-  session.set({ state: "out" });
+  leave({ state: "out" });
 }
 
 /** The hub has answered 401 to a call of this session: it has ended, or somebody else has signed in in this browser. */

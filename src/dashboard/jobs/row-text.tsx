@@ -61,19 +61,28 @@ function failureText(job: JobSummary): ReactNode {
   if (job.fail_code === "CANCELLED") return reason === "cancelled" ? "" : reason;
   const code = job.fail_detail ?? job.fail_code ?? "";
   const line = lastLineOf(job.last_failure);
-  // A row has little room: what the job wrote says more than that it ended with an exit code, which the code says too.
+  if (line === undefined)
+    return (
+      <>
+        <span className="code">{code}</span> <PlainText text={reason.slice(0, previewCharsMax)} />
+      </>
+    );
+  // A row has little room, and what the job wrote says most: the code takes no more than half of it.
   return (
-    <>
-      <span className="code">{code}</span>{" "}
-      {line === undefined ? (
-        <PlainText text={reason.slice(0, previewCharsMax)} />
-      ) : (
-        <span className="mono" title={plainText(reason)}>
-          <PlainText text={line.slice(0, previewCharsMax)} />
-        </span>
-      )}
-    </>
+    <span className="failure">
+      <span className="code cut" title={code}>
+        {shortCode(job, code)}
+      </span>{" "}
+      <span className="mono cut" title={plainText(reason)}>
+        <PlainText text={line.slice(0, previewCharsMax)} />
+      </span>
+    </span>
   );
+}
+
+/** Of a command that ended with an error, the exit code says it all. */
+function shortCode({ exit_code: exitCode }: JobSummary, code: string): string {
+  return code === "WORKER_EXIT_ERROR" && exitCode !== null ? `exit ${exitCode}` : code;
 }
 
 function Pending({ job }: { job: JobSummary }): ReactNode {

@@ -60,6 +60,15 @@ test("a quote that is not closed and a line without = are refused, and guessed a
   expect((body as { run: { env: object } }).run.env).toEqual({ A: "1" });
 });
 
+test("an empty form lacks a type and a command", () => {
+  const { job, problems } = readDraft(emptyDraft());
+  expect(job).toBeNull();
+  expect(problems).toEqual([
+    { path: "type", message: "is required" },
+    { path: "run.argv", message: "is required" },
+  ]);
+});
+
 test("what is wrong is said at its field, in the words of the shape", () => {
   const draft = emptyDraft();
   draft.run = { env: "no pair" };

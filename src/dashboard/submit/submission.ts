@@ -133,6 +133,8 @@ export function readDraft({ kind, run, fields, rest, files }: Draft): {
 } {
   const unreadable: Problems = [];
   const note = (path: string, message: string) => unreadable.push({ path, message });
+  // The shape asks for it only if all fields have their shapes.
+  if (fields.type === "") note("type", "is required");
   const runValues: Record<string, unknown> = { kind, ...files };
   for (const { name, control } of runFields(kind)) {
     const value = readValue(run[name] ?? "", control, (message) => note(`run.${name}`, message));

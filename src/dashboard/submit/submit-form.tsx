@@ -151,8 +151,8 @@ function Where({ draft, setDraft, problemAt }: SectionProps) {
         <span className="mono">{tenant_id ?? defaultTenant}</span>
         <small className="dimmer">
           {tenant_id === null
-            ? "You are bound to no tenant; to submit for another one, sign in with one of its tokens."
-            : "The tenant that you are signed in for."}
+            ? "Your token decides this, not the form, and it has no tenant: for another one, sign in with a token of it."
+            : "Your token decides this, not the form."}
         </small>
       </p>
     </section>
