@@ -334,13 +334,20 @@ test("a hub named by its web address alone is asked at the usual port, unless th
   expect(await find({})).toMatchObject([{ host: "127.0.0.1", port: hub.port }]);
 });
 
-test("O-26: an error names the address that was given, and no other", async () => {
+test("O-26: an error names the gRPC address that failed, the address that was given, and the flag for another", async () => {
   const { run, hub } = await withHub({});
   const given = "https://hub.invalid:3000";
   const { exitCode, stderr } = await run(["--hub", given, "list"]);
   expect(exitCode).toBe(6);
   expect(stderr).toMatch(
-    /^jobctl: no hub answers at https:\/\/hub\.invalid:3000 \(gRPC, port 50051\) \(E\w+\); if its gRPC port is another one, name it with --grpc HOST:PORT; or use a token\n$/,
+    /^jobctl: no hub answers at hub\.invalid:50051, the gRPC address for https:\/\/hub\.invalid:3000 \(E\w+\); if its gRPC address is another one, name it with --grpc HOST:PORT; or use a token, which needs none\n$/,
+  );
+  const several = (await run(["--hub", `${given},https://b.invalid`, "list"])).stderr;
+  for (const address of ["hub.invalid:50051", "b.invalid:50051"]) expect(several).toContain(address);
+  expect(several).toContain("; if its gRPC address is another one, name it with --grpc");
+  const byFlag = (await run(["--hub", given, "--grpc", "other.invalid:7", "list"])).stderr;
+  expect(byFlag).toMatch(
+    /^jobctl: no hub answers at other\.invalid:7 \(E\w+\); check the gRPC address .* --grpc/,
   );
   // What jobctl.yaml says is about another hub than the one that was given.
   writeFileSync(join(hub.home, "jobctl.yaml"), "hub: https://old.invalid\ngrpc: old.invalid:50051\n");

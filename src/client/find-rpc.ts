@@ -39,16 +39,16 @@ export async function findRpc(options: RpcOptions): Promise<RpcTarget[]> {
 }
 
 type Address = GrpcAddress & {
-  /** The HTTP address that was given instead: errors name it and no other. */
+  /** The HTTP address that was given instead: errors name it too. */
   url?: string;
-  /** Whether the port is known, or only expected to be this one. */
-  isExpected?: boolean;
+  /** Whether the address was given as it is, is expected beside `url`, or is that of the hub in the home. */
+  from: "option" | "url" | "home";
 };
 
 const portDefault = 50_051;
 
 async function findAddresses({ address, url, home }: RpcOptions): Promise<Address[]> {
-  if (address !== undefined) return parseGrpcAddresses(address);
+  if (address !== undefined) return parseGrpcAddresses(address).map((one) => ({ ...one, from: "option" }));
   if (url === undefined) return [await readHubFile(home)];
   const known = home === undefined ? null : await readSmallFile(hubFile(home), { mustBePrivate: false });
   const own = known === null ? undefined : addressIn(known);
@@ -57,8 +57,8 @@ async function findAddresses({ address, url, home }: RpcOptions): Promise<Addres
     const host = new URL(one).hostname;
     const isOwn = own?.urls.some((each) => isSameHub(one, each));
     return isOwn
-      ? { host, port: own!.port, url: one }
-      : { host, port: portDefault, url: one, isExpected: true };
+      ? { host, port: own!.port, url: one, from: "home" }
+      : { host, port: portDefault, url: one, from: "url" };
   });
 }
 
@@ -74,7 +74,7 @@ async function readHubFile(home: string | undefined): Promise<Address> {
   const text = await readSmallFile(path, { mustBePrivate: false });
   if (text === null) throw new WritError("HUB_UNREACHABLE", `no hub is running in ${home}`, { home });
   const address = addressIn(text);
-  if (address !== undefined) return { host: address.host, port: address.port };
+  if (address !== undefined) return { host: address.host, port: address.port, from: "home" };
   throw new WritError(
     "CONFIG_INVALID",
     `${path} does not contain a gRPC port; stop the hub and start it again`,
@@ -82,7 +82,7 @@ async function readHubFile(home: string | undefined): Promise<Address> {
 }
 
 /** Checked by hand, because a schema library would double the time that a short command takes. */
-function addressIn(text: string): (Address & { urls: string[] }) | undefined {
+function addressIn(text: string): (GrpcAddress & { urls: string[] }) | undefined {
   try {
     const { url, local_url, grpc_port: port } = JSON.parse(text) as Record<string, unknown>;
     const urls = [local_url, url].filter((each) => typeof each === "string");

@@ -163,8 +163,8 @@ function follow({ targets, choice }: Current, index: number, { details }: WritEr
   for (const { host, port } of parseGrpcAddresses(String(details?.["moved_to"] ?? ""))) {
     if (targets.length >= hubAddressesMax) return;
     if (targets.some((known) => known.host === host && known.port === port)) continue;
-    const { url: _url, isExpected: _isExpected, ...trust } = from;
-    targets.push({ ...trust, host, port });
+    const { url: _url, ...trust } = from;
+    targets.push({ ...trust, host, port, from: "home" });
     choice.add();
   }
 }
@@ -177,5 +177,5 @@ function noneReached(failures: readonly WritError[]): WritError {
   const refusal = failures.find((failure) => !hasCode(failure, "HUB_UNREACHABLE"));
   if (refusal !== undefined || failures.length === 1) return refusal ?? failures[0]!;
   const reasons = failures.map(({ message }) => message).join("; ");
-  return new WritError("HUB_UNREACHABLE", `no hub can be reached (${reasons})`);
+  return new WritError("HUB_UNREACHABLE", `no hub can be reached (${reasons})`, failures[0]!.details);
 }

@@ -56,8 +56,8 @@ function camelCase(name: string): string {
 
 /** There was no response from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
 function connectionError(error: ConnectError, target: RpcTarget): WritError {
-  const { host, port, url, isExpected = false } = target;
-  const where = url === undefined ? `${host}:${port}` : `${url} (gRPC, port ${port})`;
+  const { host, port, url, from } = target;
+  const where = `${host}:${port}${url === undefined ? "" : `, the gRPC address for ${url}`}`;
   const found = nodeCodes(error);
   const problem = validityProblem(target.cert);
   const alert = found.map((code) => /^ERR_SSL_.*_ALERT_(\w+)$/.exec(code)?.[1]).find((name) => name);
@@ -75,8 +75,8 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
     });
   }
   if (found.some((code) => code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EAI_AGAIN")) {
-    const advice = "if its gRPC port is another one, name it with --grpc HOST:PORT; or use a token";
-    const details = isExpected ? { advice } : {};
+    const advice = addressAdvice[from];
+    const details = advice === undefined ? {} : { advice };
     return new WritError("HUB_UNREACHABLE", `no hub answers at ${where} (${found[0]})`, details);
   }
   const advice =
@@ -85,6 +85,12 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
     advice,
   });
 }
+
+/** What to look at when nobody is at an address, by where the address is from. */
+const addressAdvice: Partial<Record<RpcTarget["from"], string>> = {
+  url: "if its gRPC address is another one, name it with --grpc HOST:PORT; or use a token, which needs none",
+  option: "check the gRPC address that was given with --grpc or WRIT_GRPC_ADDR",
+};
 
 /** What the hub means by an alert of TLS. */
 const alertText: Record<string, string> = {

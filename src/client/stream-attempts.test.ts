@@ -21,7 +21,7 @@ import type { AttemptChunk } from "./stream-attempts.ts";
 const id = "01890000-0000-7000-8000-000000000001";
 /** Pauses between two attempts are not what is tested here. */
 const hasty: Clock = { ...systemClock, sleep: (_ms, signal) => systemClock.sleep(0, signal) };
-const place = { host: "hub", port: 1, ca: "", cert: "", key: "" };
+const place = { host: "hub", port: 1, from: "home" as const, ca: "", cert: "", key: "" };
 
 /** A client of a hub in memory. */
 function open(service: Partial<ServiceImpl<typeof JobService>>): JobsOverGrpc {
