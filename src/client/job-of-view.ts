@@ -5,6 +5,7 @@ import type { JobRecord } from "../core/job.ts";
 import {
   grpcExitCode,
   grpcFailure,
+  grpcLastLine,
   grpcReason,
   grpcRetry,
   grpcScheduledAt,
@@ -51,6 +52,7 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     attempts: view.attempts,
     max_attempts: view.max_attempts,
     last_error: lastError || null,
+    last_line: grpcLastLine(record) || null,
     retry_at: Number(retryAt) || null,
     scheduled_at: Number(grpcScheduledAt(record)) || null,
     progress: view.progress,

@@ -37,6 +37,8 @@ export type RpcJob = {
   /** Of a job that is not over: how its last attempt failed, and when the next is due. */
   last_error: string | null;
   retry_at: number | null;
+  /** What the last attempt that failed wrote last to stderr. */
+  last_line: string | null;
   /** Of a job that was never tried and was submitted for a later time: when it may start. */
   scheduled_at: number | null;
   progress: number | null;
@@ -82,6 +84,7 @@ export function rpcJob(status: JobStatus): RpcJob {
     max_attempts: status.maxAttempts,
     last_error: status.lastError || null,
     retry_at: Number(status.retryAt) || null,
+    last_line: status.lastLine || null,
     scheduled_at: Number(status.scheduledAt) || null,
     progress: status.progress ?? null,
     stdout_bytes: Number(status.stdoutBytes),

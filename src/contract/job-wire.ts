@@ -76,6 +76,7 @@ const jobStatus = {
   container: { number: 31, kind: "string" },
   agent: { number: 32, kind: "string" },
   scheduledAt: { number: 33, kind: "int64" },
+  lastLine: { number: 34, kind: "string" },
 } as const satisfies WireMessage;
 
 const jobId = { jobId: { number: 1, kind: "string" } } as const satisfies WireMessage;

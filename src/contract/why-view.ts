@@ -31,6 +31,12 @@ export const whyView = z.object({
     .meta({ description: "The code of the first reason; null if nothing holds it" }),
   /** Everything that holds it now, what must end first at the beginning. Older hubs do not send it. */
   reasons: z.array(z.object({ code: known(waitCodes), text: z.string() })).optional(),
+  /** How its last attempt failed. Older hubs do not send it. */
+  failure: z
+    .object({ code: z.string(), detail: z.string().nullable(), last_line: z.string().optional() })
+    .nullable()
+    .optional()
+    .meta({ description: "Codes of the last attempt that failed, and what it wrote last to stderr" }),
   workers: z.array(z.object({ worker_id: z.string(), fits: z.boolean(), why: z.array(z.string()) })),
 });
 export type WhyView = z.infer<typeof whyView>;

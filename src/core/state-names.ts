@@ -91,6 +91,12 @@ export function grpcFailure(job: Ended): { failCode: string; failDetail: string 
   return { failCode: job.failCode ?? "", failDetail: job.failDetail ?? "" };
 }
 
+/** What the last attempt that failed wrote last to stderr; empty if it wrote nothing, or if nothing has failed. */
+export function grpcLastLine(job: Pick<JobRecord, "status" | "failCode" | "failHistory">): string {
+  if (job.status === "completed" || job.failCode === "CANCELLED") return "";
+  return job.failHistory.at(-1)?.last_line ?? "";
+}
+
 /** How often it was tried, and if it is not over, how that went and when the next attempt is due. */
 export function grpcRetry(
   job: Pick<JobRecord, "status" | "attempts" | "maxAttempts" | "failHistory" | "runAt">,

@@ -64,3 +64,16 @@ test("a job that was cancelled says so once", async () => {
   await hub.must("DELETE", `/jobs/${id}`, { token: tokens.alice });
   expect(await why(id)).toMatchObject({ status: "failed", summary: "It was cancelled." });
 });
+
+test("of a job that failed, why has the codes and the last line of stderr; of one that did not, neither", async () => {
+  const { id, fence } = await runningJob(hub, { token: tokens.alice, max_attempts: 1 });
+  expect((await why(id)).failure).toBeNull();
+  const small_output = { stdout: "", stderr: Buffer.from("disk full\n").toString("base64") };
+  const body = { ...fence, code: "OOM_KILLED", reason: "ran out of memory", small_output };
+  await hub.must("POST", `/jobs/${id}/fail`, { token: hub.admin, body });
+  expect((await why(id)).failure).toEqual({
+    code: "EXECUTION_ERROR",
+    detail: "OOM_KILLED",
+    last_line: "disk full",
+  });
+});

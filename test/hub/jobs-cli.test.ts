@@ -9,6 +9,7 @@ import {
   jobReader,
   quarantinedJob,
   registerWorker,
+  runningJob,
   submitJob,
 } from "../support/jobs.ts";
 import { type CliRun, runCli } from "../support/run-cli.ts";
@@ -98,6 +99,30 @@ test.each(ways)("C4: a job that waits for its retry shows why and when, with %s"
   expect(json).toMatchObject({ attempts: 1, max_attempts: 3, last_error: "the disk is full" });
   expect(json!["retry_at"]).toBe((await view(id)).run_at);
 });
+
+test.each(ways)(
+  "a job that failed shows its code and the last line of stderr, and where the rest is, with %s",
+  async (_, env) => {
+    const type = freshName("broken");
+    const { id, fence } = await runningJob(hub, { type, max_attempts: 1 });
+    const stderr = Buffer.from("reading\nno such table: users\n").toString("base64");
+    const failure = { code: "WORKER_EXIT_ERROR", exit_code: 3, reason: "exited with code 3" };
+    const body = { ...fence, ...failure, small_output: { stdout: "", stderr } };
+    await hub.must("POST", `/jobs/${id}/fail`, { token: hub.admin, body });
+    const run = async (...args: string[]) => (await runCli("jobctl", args, { env: env() })).stdout;
+
+    for (const command of ["status", "why"]) {
+      const shown = await run(command, id);
+      expect(shown).toMatch(/^failure +EXECUTION_ERROR, WORKER_EXIT_ERROR$/m);
+      expect(shown).toMatch(/^last line +no such table: users$/m);
+      expect(shown).toContain(`\`jobctl stream --stderr ${id.slice(-8)}\` prints all of it`);
+    }
+    expect(await run("list", "--type", type)).toContain(
+      "exited with code 3: no such table: users (WORKER_EXIT_ERROR)\n",
+    );
+    expect(await run("stream", "--stderr", id.slice(-8))).toBe("reading\nno such table: users\n");
+  },
+);
 
 test.each(ways)("a job's status says how it runs, with %s", async (_, env) => {
   const checksum = "ab".repeat(32);

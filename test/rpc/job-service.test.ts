@@ -141,6 +141,14 @@ describe("a command", () => {
       { state: "EXITED", exit_code: 7, reason: "exited with code 7", ...failedWith("WORKER_EXIT_ERROR") },
     ],
     [
+      "writes why it exits",
+      {
+        ...{ code: "WORKER_EXIT_ERROR", exit_code: 7, reason: "exited with code 7" },
+        small_output: { stdout: "", stderr: Buffer.from("reading\ndisk full\n").toString("base64") },
+      },
+      { state: "EXITED", last_line: "disk full", ...failedWith("WORKER_EXIT_ERROR") },
+    ],
+    [
       "is killed",
       { code: "SIGNALED", exit_code: 139, reason: "killed by SIGSEGV" },
       { state: "FAILED", exit_code: 139, reason: "killed by SIGSEGV", ...failedWith("SIGNALED") },

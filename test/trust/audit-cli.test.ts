@@ -28,10 +28,12 @@ test("C7: jobctl audit shows what happened under one header, filtered, and as JS
   });
   expect(shown).toMatchObject({ code: 0, stderr: "" });
   expect(shown.stdout).toMatch(
-    /^TIME +SEQ +LEVEL +EVENT +TENANT +USER +JOB +DETAILS\n\S+Z +\d+ +LOW +JOB_CREATED +default /,
+    /^TIME +SEQ +LEVEL +EVENT +TENANT +USER +ADDRESS +JOB +DETAILS\n\S+Z +\d+ +LOW +JOB_CREATED +default +\S+ +127\.0\.0\.1 /,
   );
   const json = await run("jobctl", "audit", "--event", "JOB_CREATED", "--json");
-  expect(JSON.parse(json.stdout.split("\n")[0]!)).toMatchObject({ event: "JOB_CREATED", severity: "LOW" });
+  expect(JSON.parse(json.stdout.split("\n")[0]!)).toMatchObject({
+    ...{ event: "JOB_CREATED", severity: "LOW", ip_address: "127.0.0.1" },
+  });
   expect((await run("jobctl", "audit", "--severity", "CRITICAL")).stdout).toBe("");
   expect(await run("jobctl", "audit", "--event", "NO_SUCH")).toMatchObject({ code: 2 });
   expect(await run("jobctl", "audit", "--since", "yesterday-ish")).toMatchObject({ code: 2 });

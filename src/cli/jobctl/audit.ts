@@ -82,6 +82,7 @@ const columns: Column<AuditRecord>[] = [
   { title: "EVENT", cell: (record) => record.event },
   { title: "TENANT", cell: (record) => record.tenant_id, minWidth: 6, isOptional: true },
   { title: "USER", cell: (record) => record.user_id, minWidth: 6 },
+  { title: "ADDRESS", cell: (record) => record.ip_address, minWidth: 9, isOptional: true },
   { title: "JOB", cell: (record) => record.job_id && shortId(record.job_id) },
   { title: "DETAILS", cell: detailsOf, minWidth: 8 },
 ];

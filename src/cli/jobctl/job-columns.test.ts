@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { jobOfView } from "../../client/job-of-view.ts";
 import { jobView } from "../../client/testing/tiny-hub.ts";
+import { shortId } from "../short-id.ts";
 import { formatTable } from "../table.ts";
 import { detailOf, jobColumns, triesOf } from "./job-columns.ts";
 import { shownState } from "./shown-state.ts";
@@ -44,6 +45,35 @@ test("O-28: a job whose time has not come is scheduled, with its time; one that 
   const released = jobOfView(jobView({ created_at: 1_000, run_at: 90_000, attempt: 1 }));
   expect([shownState(released, 60_000), released.scheduled_at]).toEqual(["QUEUED", null]);
   expect(shownState(waiting, 60_000)).toBe("QUEUED");
+});
+
+const failed = jobOfView(
+  jobView({
+    ...{ status: "failed", exit_code: 3, attempt: 1, attempts: 1, max_attempts: 1 },
+    ...{ fail_code: "EXECUTION_ERROR", fail_detail: "WORKER_EXIT_ERROR", fail_reason: "EXECUTION_ERROR" },
+    fail_history: [{ ...failure, reason: "exited with code 3", last_line: "no such table: users" }],
+  }),
+);
+
+test("a job that failed is shown with the last line of its stderr and its code, and where the rest is", () => {
+  expect(detailOf(failed, 0)).toBe("exited with code 3: no such table: users (WORKER_EXIT_ERROR)");
+  expect(fieldsOf(failed, 0)).toEqual(
+    expect.arrayContaining([
+      ["reason", "exited with code 3"],
+      ["failure", "EXECUTION_ERROR, WORKER_EXIT_ERROR"],
+      ["last line", "no such table: users"],
+      ["stderr", `\`jobctl stream --stderr ${shortId(failed.job_id)}\` prints all of it`],
+    ]),
+  );
+  expect(Object.fromEntries(fieldsOf({ ...failed, output_removed: true }, 0))).toMatchObject({
+    "last line": "no such table: users",
+    stderr: null,
+  });
+});
+
+test("a job that is tried again is listed with the last line of the attempt that failed", () => {
+  const line = { ...waiting, last_line: "no such table: users" };
+  expect(detailOf(line, 60_000)).toBe("retry in 30s: boom: no such table: users");
 });
 
 test("a small terminal shows which job, its state and its command, one line each", () => {

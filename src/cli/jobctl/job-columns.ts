@@ -47,10 +47,10 @@ export function triesOf({ attempts, max_attempts: max }: RpcJob): string | null 
 }
 
 /** When the next attempt is due, and how the last one failed; null unless it waits for one. */
-function retryText({ retry_at: dueAt, last_error: error }: RpcJob, nowMs: number): string | null {
+function retryText({ retry_at: dueAt, last_error: error, last_line }: RpcJob, nowMs: number): string | null {
   if (dueAt === null) return null;
   const when = dueAt > nowMs ? `retry in ${formatAge(nowMs, dueAt)}` : "retry when a worker is free";
-  return error === null ? when : `${when}: ${error}`;
+  return error === null ? when : `${when}: ${withLine(error, last_line)}`;
 }
 
 /** How far it is, when it is tried again, or how it ended. */
@@ -59,8 +59,17 @@ export function detailOf(job: RpcJob, nowMs: number): string | null {
   const retry = job.state === "QUEUED" ? retryText(job, nowMs) : null;
   if (retry !== null) return retry;
   if (job.state === "RUNNING" && job.progress !== null) return progressBar(job.progress);
-  if (job.reason !== "") return job.reason;
+  if (job.reason !== "") return failureText(job);
   return job.state === "EXITED" ? `exit ${job.exit_code ?? 0}` : null;
+}
+
+/** What says most comes first, because a small terminal cuts it: the reason, what the job wrote last, and the code. */
+export function failureText({ reason, last_line, fail_detail: detail }: RpcJob): string {
+  return `${withLine(reason, last_line)}${detail === null ? "" : ` (${detail})`}`;
+}
+
+function withLine(reason: string, line: string | null): string {
+  return line === null || reason.includes(line) ? reason : `${reason}: ${line}`;
 }
 
 const barChars = 20;

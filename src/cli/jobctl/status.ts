@@ -7,6 +7,7 @@ import { print } from "../print.ts";
 import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { formatFields } from "../table.ts";
 import { withJobs } from "../with-jobs.ts";
+import { failureFields } from "./failure-fields.ts";
 import { shownState } from "./shown-state.ts";
 
 export function define(command: Command, context: CliContext): void {
@@ -29,6 +30,7 @@ export function fieldsOf(job: RpcJob, nowMs: number): Field[] {
     ["starts", moment(job.scheduled_at)],
     ["exit code", job.exit_code],
     ["reason", job.reason],
+    ...failureFields({ ...job, code: job.fail_code, detail: job.fail_detail }),
     ["type", job.type],
     ["kind", job.kind],
     ["command", commandLine(job.command)],

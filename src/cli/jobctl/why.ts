@@ -6,11 +6,13 @@ import type { CliContext } from "../context.ts";
 import { print } from "../print.ts";
 import { jobIdHelp, resolveJobId } from "../short-id.ts";
 import { formatFields, formatTable } from "../table.ts";
+import { failureFields } from "./failure-fields.ts";
 
 export function define(command: Command, context: CliContext): void {
   command.argument("<id>", jobIdHelp).action((id: string) =>
     withWrit(context, command, async (writ) => {
-      print(context, command, await writ.why(await resolveJobId(writ, id)), showWhy);
+      const jobId = await resolveJobId(writ, id);
+      print(context, command, await writ.why(jobId), (why) => showWhy(why, jobId));
     }),
   );
 }
@@ -21,7 +23,8 @@ function stateOf({ status }: Why): string | null {
   return status === "pending" || status === "assigned" ? "QUEUED" : null;
 }
 
-function showWhy(why: Why): string {
+function showWhy(why: Why, jobId: string): string {
+  const { code = null, detail = null, last_line = null } = why.failure ?? {};
   const fields = formatFields([
     ["state", stateOf(why)],
     ["why", why.summary],
@@ -30,6 +33,7 @@ function showWhy(why: Why): string {
     ["due", why.retry_due_at === null ? null : timeText(why.retry_due_at)],
     ["paused", why.paused ? "yes" : null],
     ["held by", why.held_by],
+    ...failureFields({ job_id: jobId, code, detail, last_line }),
   ]);
   if (why.workers.length === 0) return fields;
   const table = formatTable(

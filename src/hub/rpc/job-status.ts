@@ -7,6 +7,7 @@ import type { JobRecord } from "../../core/job.ts";
 import {
   grpcExitCode,
   grpcFailure,
+  grpcLastLine,
   grpcReason,
   grpcRetry,
   grpcScheduledAt,
@@ -65,6 +66,7 @@ function statusMessage(job: JobRecord, view: View, command: readonly string[] | 
     ...grpcFailure(job),
     ...grpcRetry(job),
     scheduledAt: grpcScheduledAt(job),
+    lastLine: grpcLastLine(job),
   });
 }
 

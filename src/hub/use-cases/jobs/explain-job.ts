@@ -34,6 +34,7 @@ export async function explainJob(deps: HubDeps, { job, damaged }: StoredJob): Pr
     paused: position.paused,
     held_by: reasons[0]?.code ?? null,
     reasons,
+    failure: lastFailure(job),
     workers: waiting.workers.slice(0, workersShownMax).map(shownWorker),
   };
 }
@@ -52,6 +53,7 @@ function settled(job: JobRecord): WhyView {
     paused: false,
     held_by: null,
     reasons: [],
+    failure: lastFailure(job),
     workers: [],
   };
 }
@@ -66,6 +68,13 @@ function summaryOf(job: JobRecord): string {
   const told = job.cancelRequestedAt === null ? "" : " It has been told to stop.";
   const has = job.status === "running" ? "runs it" : "has it and will start it";
   return `Worker ${job.workerId} ${has}, attempt ${job.attempt}.${told}`;
+}
+
+function lastFailure({ status, failHistory }: JobRecord): WhyView["failure"] {
+  const last = failHistory.at(-1);
+  if (last === undefined || status === "completed") return null;
+  const { code, detail, last_line } = last;
+  return { code, detail, ...(last_line === undefined ? {} : { last_line }) };
 }
 
 function lastReason(job: JobRecord): string {

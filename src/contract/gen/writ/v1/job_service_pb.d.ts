@@ -390,6 +390,13 @@ export declare type JobStatus = Message<"writ.v1.JobStatus"> & {
    * @generated from field: int64 scheduled_at = 33;
    */
   scheduledAt: bigint;
+
+  /**
+   * What the last attempt that failed wrote last to stderr; empty if it wrote nothing, or if the job has completed.
+   *
+   * @generated from field: string last_line = 34;
+   */
+  lastLine: string;
 };
 
 /**
