@@ -307,29 +307,29 @@ run: { kind: exec, argv: [ls, -lah] }
   });
 });
 
-test("submit --wait shows the result beside the ending, and only the id on stdout", async () => {
-  let result: unknown = { sum: 5 };
+test("submit --wait prints the result on stdout as `result` does, and what is for people on stderr", async () => {
+  const result = { sum: 5 };
   const { run } = await withHub(({ method }, response) => {
     if (method === "POST") return sendJson(response, 201, { id: jobIdNumber(1), status: "pending" });
     sendJson(response, 200, jobView({ status: "completed", result }));
   });
-  const short = await run(["submit", "t", "--wait"]);
-  expect(short).toMatchObject({ exitCode: 0, stdout: `${jobIdNumber(1)}\n` });
-  expect(short.stderr).toContain('result {"sum":5}');
-
-  result = "x".repeat(10_000);
-  const long = await run(["submit", "t", "--wait"]);
-  expect(long.stderr).toContain("`jobctl result ID` prints");
-  expect(long.stderr.length).toBeLessThan(300);
+  const waited = await run(["submit", "t", "--wait"]);
+  expect(waited).toMatchObject({ exitCode: 0, stdout: (await run(["result", jobIdNumber(1)])).stdout });
+  expect(JSON.parse(waited.stdout)).toEqual(result);
+  expect(waited.stderr).toMatch(new RegExp(`^jobctl: job ${jobIdNumber(1)}\njobctl: EXITED after \\S+\n$`));
+  const json = await run(["submit", "t", "--wait", "--json"]);
+  expect(json).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(JSON.parse(json.stdout)).toMatchObject({ state: "EXITED", result });
 });
 
-test("submit --wait is exit code 1 when the job failed", async () => {
+test("submit --wait is exit code 1 when the job failed, with nothing on stdout", async () => {
   const { run } = await withHub(({ method }, response) => {
     if (method === "POST") return sendJson(response, 201, { id: jobIdNumber(1), status: "pending" });
     sendJson(response, 200, jobView({ status: "failed", fail_reason: "EXECUTION_ERROR" }));
   });
   const { exitCode, stdout, stderr } = await run(["submit", "t", "--wait"]);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: `${jobIdNumber(1)}\n` });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+  expect(stderr).toContain(jobIdNumber(1));
   expect(stderr).toContain("EXECUTION_ERROR");
 });
 

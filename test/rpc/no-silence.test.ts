@@ -49,8 +49,9 @@ test.each([
 test("C2: submit --wait says what it waits for", async () => {
   const wait = startCli("jobctl", ["submit", "some.type", "--wait"], { env: around("token"), isTTY: true });
   await expect.poll(() => wait.stderr.text).toContain("jobctl: waiting: No worker is registered");
-  await hub.must("DELETE", `/jobs/${wait.stdout.text.trim()}`, { token: hub.admin });
-  expect(await wait.ended).toMatchObject({ code: 1 });
+  const [, id] = /^jobctl: job (\S+)$/m.exec(wait.stderr.text)!;
+  await hub.must("DELETE", `/jobs/${id}`, { token: hub.admin });
+  expect(await wait.ended).toMatchObject({ code: 1, stdout: "" });
 });
 
 test("C2: run names the job when it can no longer follow it, and the hub that it was told", async () => {

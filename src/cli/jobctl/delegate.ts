@@ -103,7 +103,10 @@ function addJobOptions(command: Command): Command {
       "number of attempts before the job counts as failed (default: 3)",
       wholeNumber(1, 100),
     )
-    .option("--wait", "wait until the job has ended without showing its output")
+    .option(
+      "--wait",
+      "wait until the job has ended without showing its output, and print its result; the id goes to stderr",
+    )
     .option("--detach", "print the id and leave the job running; `jobctl attach ID` follows it later")
     .option("--raw", rawHelp);
 }

@@ -9,7 +9,11 @@ export function define(command: Command, context: CliContext): void {
   command.argument("<id>", jobIdHelp).action((id: string) =>
     withWrit(context, command, async (writ) => {
       const result = await writ.result(await resolveJobId(writ, id));
-      context.stdout.write(`${safeJson(result, wantsJson(command) ? undefined : 2)}\n`);
+      context.stdout.write(wantsJson(command) ? `${safeJson(result)}\n` : resultText(result));
     }),
   );
+}
+
+export function resultText(result: unknown): string {
+  return `${safeJson(result, 2)}\n`;
 }

@@ -96,7 +96,10 @@ export function define(command: Command, context: CliContext): void {
     )
     .option("--solver-url <url>", "download the program from here and run it with --params")
     .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url")
-    .option("--wait", "wait until the job has ended; exit with 1 if it did not complete");
+    .option(
+      "--wait",
+      "wait until the job has ended, and print its result; the id goes to stderr; exit with 1 if it did not complete",
+    );
   addCwdOption(addEnvOption(addLimitOptions(command, noLimit)));
   addOutputOption(addFileOptions(command)).action(
     (type: string | undefined, before: string[], flags: SubmitFlags) => {

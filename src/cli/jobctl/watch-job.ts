@@ -5,24 +5,30 @@ import type { CliContext } from "../context.ts";
 import { formatDuration } from "../duration.ts";
 import { wantsJson } from "../print.ts";
 import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
+import { failureText } from "./job-columns.ts";
+import { resultText } from "./result.ts";
 import { sayWaiting } from "./say-waiting.ts";
 import type { WaitNotices } from "./wait-notices.ts";
 
-/** Waits for a job, shows its progress on a terminal, and sets exit code 1 when it did not complete. */
+/**
+ * Waits for a job and prints its result on stdout, as `jobctl result` does. Everything for people is on stderr: the id, the
+ * progress on a terminal, and how the job ended. With --json, stdout is the job with its result. Exit code 1 if it did not complete.
+ */
 export async function watchJob(
   writ: Writ,
   { context, command, id }: { context: CliContext; command: Command; id: string },
 ): Promise<void> {
   const isJson = wantsJson(command);
-  if (!isJson) context.stdout.write(`${id}\n`);
+  if (!isJson) context.stderr.write(`${context.program}: job ${id}\n`);
   const line = new ProgressLine(context);
   const waiting = { context, command, jobId: id, writ, beforeLine: () => line.clear() };
   const ended = await sayWaiting(waiting, (notices) => waitFor(writ, { context, id, line, notices }));
   line.clear();
   const job = jobOfView(ended);
   if (isJson) context.stdout.write(`${safeJson({ ...job, result: ended.result })}\n`);
-  else context.stderr.write(`${ending(context, job)}${shownResult(ended.result)}\n`);
+  else context.stderr.write(`${context.program}: ${ending(context, job)}\n`);
   if (!hasSucceeded(job)) context.exitCode = 1;
+  else if (!isJson) context.stdout.write(resultText(ended.result));
 }
 
 async function waitFor(
@@ -56,19 +62,7 @@ function ending(context: CliContext, job: RpcJob): string {
   const paint = paintFor(context.stderr, context.env);
   const took = formatDuration((job.ended_at ?? job.created_at) - job.created_at);
   if (hasSucceeded(job)) return `${paint.green(job.state)} after ${took}`;
-  return `${paint.red(job.state)} after ${took}: ${neutraliseLine(job.reason || "no reason was given")}`;
-}
-
-// Longer ones would bury the line; `jobctl result` prints them whole.
-const resultCharactersMax = 500;
-
-/** The result stands beside the ending, and not on stdout: scripts read the id there. */
-function shownResult(result: unknown): string {
-  if (result === null || result === undefined) return "";
-  const text = neutraliseLine(safeJson(result));
-  return text.length <= resultCharactersMax
-    ? `, result ${text}`
-    : ", with a result that `jobctl result ID` prints";
+  return `${paint.red(job.state)} after ${took}: ${neutraliseLine(failureText(job) || "no reason was given")}`;
 }
 
 /** One line on the terminal that is overwritten with each change. Nothing is written when stderr is no terminal. */
