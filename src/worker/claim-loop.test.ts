@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { WritError } from "../core/errors.ts";
 import { handClock } from "../runtime/hand-clock.testing.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
+import { ClaimGate } from "./claim-gate.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import { HubPresence } from "./hub-presence.ts";
 import type { Slots } from "./slots.ts";
@@ -18,7 +19,9 @@ test("a worker that is blocked says so once, and once that it is not", async () 
     if (isBlocked) throw new WritError("WORKER_BLOCKED", "worker w1 is blocked");
     return null;
   };
+  const gate = new ClaimGate();
   const loop = new ClaimLoop({
+    gate,
     clock,
     logger,
     random: () => 0.5,
@@ -29,8 +32,8 @@ test("a worker that is blocked says so once, and once that it is not", async () 
     receive: async () => {},
     onUnknown: () => {},
   });
-  loop.isRegistered = true;
-  loop.hasStream = true;
+  gate.setRegistered(true);
+  gate.setStream(true);
   await loop.start();
   await clock.pass(60_000);
   expect(claims).toBeGreaterThan(5);
@@ -45,7 +48,9 @@ test("a worker that is blocked says so once, and once that it is not", async () 
 async function loopWith({ free, claimMs }: { free: number; claimMs: number }) {
   const clock = handClock();
   const waits: number[] = [];
+  const gate = new ClaimGate();
   const loop = new ClaimLoop({
+    gate,
     clock,
     logger: silentLogger,
     random: () => 0.5,
@@ -62,8 +67,8 @@ async function loopWith({ free, claimMs }: { free: number; claimMs: number }) {
     receive: async () => {},
     onUnknown: () => {},
   });
-  loop.isRegistered = true;
-  loop.hasStream = true;
+  gate.setRegistered(true);
+  gate.setStream(true);
   await loop.start();
   await clock.pass(20_000);
   return { loop, clock, waits };
@@ -100,7 +105,9 @@ test("after an outage the first claim does not wait at the hub, so that the work
   const warn = (first: unknown, message?: string) => void lines.push(message ?? String(first));
   const logger = { ...silentLogger, warn } as unknown as Logger;
   let isAway = true;
+  const gate = new ClaimGate();
   const loop = new ClaimLoop({
+    gate,
     clock,
     logger,
     random: () => 0.5,
@@ -117,8 +124,8 @@ test("after an outage the first claim does not wait at the hub, so that the work
     receive: async () => {},
     onUnknown: () => {},
   });
-  loop.isRegistered = true;
-  loop.hasStream = true;
+  gate.setRegistered(true);
+  gate.setStream(true);
   await loop.start();
   await clock.pass(10_000);
   isAway = false;

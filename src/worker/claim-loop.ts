@@ -4,6 +4,7 @@ import { withJitter } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
+import type { ClaimGate } from "./claim-gate.ts";
 import type { HubCalls } from "./hub-calls.ts";
 import { mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import type { Slots } from "./slots.ts";
@@ -11,6 +12,7 @@ import type { Slots } from "./slots.ts";
 type ClaimLoopDeps = RetryDeps & {
   calls: Pick<HubCalls, "claim">;
   logger: Logger;
+  gate: ClaimGate;
   slots: Slots;
   pollIntervalMs: number;
   receive(batch: ClaimedBatch): Promise<void>;
@@ -48,10 +50,6 @@ export class ClaimLoop implements Service {
   #mayWait = true;
   /** The last claim has found no hub. The next one does not wait there, so its answer shows at once that the hub is back. */
   #wasAway = false;
-  #isRegistered = false;
-  #stream: "opening" | "open" | "none" = "none";
-  #isPaused = false;
-  #onlyTypes: readonly string[] | undefined;
   #isRecovering = false;
   /** The code of the refusal that was logged last, if it lasts. */
   #refusal: string | undefined;
@@ -60,6 +58,7 @@ export class ClaimLoop implements Service {
 
   constructor(deps: ClaimLoopDeps) {
     this.#deps = deps;
+    deps.gate.onOpened(() => this.wake());
     deps.slots.onChange(() => {
       // A free slot does not bring back a hub that is away.
       if (!this.#isRecovering) this.#wakeUp.wake();
@@ -88,45 +87,17 @@ export class ClaimLoop implements Service {
     this.#wakeUp.wake();
   }
 
-  set isRegistered(value: boolean) {
-    this.#isRegistered = value;
-    // The stream is opened right after the registration, so it is too early for a long poll.
-    if (value && this.#stream === "none") this.#stream = "opening";
-    if (value) this.wake();
-  }
-
-  /**
-   * With a stream, the hub says when there is work; the claim that follows tells it that we listen. A long poll that
-   * still waits is left alone: closing it could lose jobs that are on their way.
-   */
-  set hasStream(value: boolean) {
-    this.#stream = value ? "open" : "none";
-    this.wake();
-  }
-
-  /** Claims only jobs of these types; undefined means all, and an empty list is a pause. */
-  set onlyTypes(types: readonly string[] | undefined) {
-    this.#onlyTypes = types;
-    this.wake();
-  }
-
-  set isPaused(value: boolean) {
-    this.#isPaused = value;
-    if (!value) this.wake();
-  }
-
   async #run(): Promise<void> {
-    const { clock, slots } = this.#deps;
+    const { clock, gate, slots } = this.#deps;
     while (!this.#stopping.signal.aborted) {
-      const isIdle = !this.#isRegistered || this.#isPaused || this.#onlyTypes?.length === 0;
-      const max = isIdle ? 0 : slots.wanted();
+      const max = gate.isOpen ? slots.wanted() : 0;
       const lookAgainMs = this.#lookedAtMs + lookAnywayMs - clock.monotonicMs();
       if (max === 0) await this.#rest(lookAnywayMs);
-      else if (this.#stream === "open" && this.#mayWait && !this.#wasAway && slots.free > 0)
+      else if (gate.stream === "open" && this.#mayWait && !this.#wasAway && slots.free > 0)
         await this.#claim(max, longPollMs);
       else if (this.#mayHaveWork || lookAgainMs <= 0) await this.#claim(max, 0);
-      else if (this.#stream === "open") await this.#rest(lookAgainMs);
-      else if (this.#stream === "opening") await this.#awaitStream();
+      else if (gate.stream === "open") await this.#rest(lookAgainMs);
+      else if (gate.stream === "opening") await this.#awaitStream();
       else await this.#claim(max, longPollMs);
     }
   }
@@ -141,7 +112,7 @@ export class ClaimLoop implements Service {
       const batch = await this.#deps.calls.claim({
         max,
         waitMs,
-        types: this.#onlyTypes,
+        types: this.#deps.gate.onlyTypes,
         signal: abort.signal,
       });
       this.#wasAway = false;
@@ -164,13 +135,13 @@ export class ClaimLoop implements Service {
 
   async #awaitStream(): Promise<void> {
     const wasWoken = await this.#rest(streamOpensMs);
-    if (!wasWoken) this.#stream = "none";
+    if (!wasWoken) this.#deps.gate.giveUpStream();
   }
 
   async #recover(error: unknown): Promise<void> {
     this.#mayHaveWork = true;
     if (hasCode(error, "WORKER_UNKNOWN", "UNAUTHENTICATED")) {
-      this.#isRegistered = false;
+      this.#deps.gate.setRegistered(false);
       this.#deps.onUnknown();
     } else if (mayComeBack(error)) {
       this.#wasAway = true;

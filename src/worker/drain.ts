@@ -8,6 +8,8 @@ type DrainDeps = {
   held: HeldJobs;
   /** Gives back what has not started. */
   giveBackWaiting(): void;
+  /** Aborted when every job has ended or was given up. */
+  over: AbortController;
 };
 
 /** For the last output and reports to the hub, once everything has ended. */
@@ -23,15 +25,9 @@ export class Drain implements Service {
   readonly name = "drain";
   readonly #deps: DrainDeps;
   readonly #hurry = new AbortController();
-  readonly #over = new AbortController();
 
   constructor(deps: DrainDeps) {
     this.#deps = deps;
-  }
-
-  /** Aborted when every job has ended or was given up. */
-  get over(): AbortSignal {
-    return this.#over.signal;
   }
 
   /** Ends the time that jobs have to end by themselves. */
@@ -43,7 +39,7 @@ export class Drain implements Service {
 
   /** Claims have stopped before, so nothing is added. */
   async stop(): Promise<void> {
-    const { held, settings, giveBackWaiting } = this.#deps;
+    const { held, settings, giveBackWaiting, over } = this.#deps;
     giveBackWaiting();
     await this.#empty(settings.drainMs);
 
@@ -54,7 +50,7 @@ export class Drain implements Service {
     for (const job of held.all()) job.hurry.abort();
     await this.#emptyWithin(finalCallsInHurryMs, new AbortController().signal);
     for (const job of held.all()) giveUpJob(job);
-    this.#over.abort();
+    over.abort();
   }
 
   #empty(ms: number): Promise<void> {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { WritError } from "../core/errors.ts";
 import { handClock } from "../runtime/hand-clock.testing.ts";
 import { warningLogger } from "../runtime/logger.ts";
+import { ClaimGate } from "./claim-gate.ts";
 import { HubLink } from "./hub-link.ts";
 import { HubPresence } from "./hub-presence.ts";
 
@@ -16,11 +17,9 @@ function linkWith({ calls, ...deps }: Pick<LinkDeps, "clock" | "logger"> & { cal
     calls: calls as never,
     keys: { hasRoots: true, drop: async () => false, trusted: () => ["a key"], names: () => [] } as never,
     registration: () => ({}) as never,
-    isToldToDrain: () => false,
-    onRegistered() {},
+    gate: new ClaimGate(),
     onRefused() {},
     onKeysLost() {},
-    onStream() {},
     onCommand() {},
   });
 }

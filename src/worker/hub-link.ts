@@ -4,6 +4,7 @@ import { backOffMs } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
 import { parseSse, type SseEvent } from "../runtime/sse.ts";
+import type { ClaimGate } from "./claim-gate.ts";
 import type { HubCalls, Registration } from "./hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
 import { registerWithHub } from "./register-with-hub.ts";
@@ -13,16 +14,12 @@ type HubLinkDeps = RetryDeps & {
   calls: Pick<HubCalls, "listKeys" | "register" | "openCommands" | "removeWorker">;
   logger: Logger;
   keys: TrustedKeys;
+  gate: ClaimGate;
   registration(): Omit<Registration, "key_ids">;
-  /** An administrator's drain, which a registration would end. */
-  isToldToDrain(): boolean;
-  onRegistered(): void;
   /** The hub does not accept the token any more: this worker can do nothing. */
   onRefused(error: WritError): void;
   /** No key of the hub is trusted any more: it gives this worker no jobs. */
   onKeysLost(): void;
-  /** True when commands can be received. */
-  onStream(isOpen: boolean): void;
   onCommand(command: string, data: Record<string, unknown>): void;
 };
 
@@ -117,7 +114,7 @@ export class HubLink implements Service {
   }
 
   async #run(): Promise<void> {
-    const { clock, random, onStream, presence, onRefused } = this.#deps;
+    const { clock, random, gate, presence, onRefused } = this.#deps;
     let failures = 0;
     let refusals = 0;
     let blocks = 0;
@@ -138,7 +135,7 @@ export class HubLink implements Service {
         if (hasCode(error, "WORKER_BLOCKED")) blocks++;
       }
       this.#isConnected = false;
-      onStream(false);
+      gate.setStream(false);
       if (refusals >= refusalsMax) return onRefused(this.#tokenRefused());
       const blockedMs = blocks === 0 ? 0 : backOffMs(blocks - 1, { ...blockedBackOff, random });
       const pauseMs = Math.max(hubPauseMs(failures++, random), refusals > 0 ? refusalPauseMs : 0, blockedMs);
@@ -156,14 +153,15 @@ export class HubLink implements Service {
   }
 
   async #connect(): Promise<void> {
-    const { presence, isToldToDrain, onRegistered } = this.#deps;
+    const { presence, gate } = this.#deps;
     const { signal } = this.#stopping;
     await this.#learnKeys(signal);
-    if (this.#isKnown && isToldToDrain()) this.#isDue = true;
+    // A registration would end the drain.
+    if (this.#isKnown && gate.isToldToDrain) this.#isDue = true;
     else await this.#register(signal);
     this.#isConnected = true;
     presence.back();
-    onRegistered();
+    gate.setRegistered(true);
   }
 
   /** The hub signs with a key that it knows this worker to trust, so it must be told which these are. */
@@ -226,7 +224,7 @@ export class HubLink implements Service {
       throw error;
     });
     onOpen();
-    this.#deps.onStream(true);
+    this.#deps.gate.setStream(true);
     for await (const event of parseSse(body)) this.#hear(event);
   }
 

@@ -1,4 +1,5 @@
 import type { Logger } from "../runtime/logger.ts";
+import type { ClaimGate } from "./claim-gate.ts";
 import type { ClaimLoop } from "./claim-loop.ts";
 import { type HeldJob, type HeldJobs, loseJob, stopJob } from "./held-jobs.ts";
 import type { HubLink } from "./hub-link.ts";
@@ -8,6 +9,7 @@ import type { Slots } from "./slots.ts";
 type OrderDeps = {
   logger: Logger;
   hubAwayMs: number;
+  gate: ClaimGate;
   held: HeldJobs;
   slots: Pick<Slots, "endWaiting">;
   claims: Pick<ClaimLoop, "wake">;
@@ -19,19 +21,13 @@ type OrderDeps = {
 /** What the hub tells a worker, on the command stream or in the response to a heartbeat, and what follows from it. */
 export class HubOrders {
   readonly #deps: OrderDeps;
-  #isToldToDrain = false;
 
   constructor(deps: OrderDeps) {
     this.#deps = deps;
   }
 
-  /** An administrator's drain: running jobs continue, nothing new starts, and it can be ended again. */
-  get isToldToDrain(): boolean {
-    return this.#isToldToDrain;
-  }
-
   hearCommand(command: string, data: Record<string, unknown>): void {
-    const { held, claims, link } = this.#deps;
+    const { gate, held, claims, link } = this.#deps;
     const jobs = [...held.ofJob(String(data["job_id"]))];
     if (command === "work") claims.wake();
     else if (command === "cancel") for (const job of jobs) this.#cancel(job);
@@ -39,7 +35,7 @@ export class HubOrders {
     else if (command === "drain") this.#setToldToDrain(true);
     else if (command === "keys") {
       // Registering again would end a drain, so it is done when the drain is over.
-      if (!this.#isToldToDrain) void link.refreshKeys();
+      if (!gate.isToldToDrain) void link.refreshKeys();
     }
   }
 
@@ -87,8 +83,9 @@ export class HubOrders {
   }
 
   #setToldToDrain(isTold: boolean): void {
-    if (isTold === this.#isToldToDrain) return;
-    this.#isToldToDrain = isTold;
-    this.#deps.onDrain(isTold);
+    const { gate, onDrain } = this.#deps;
+    if (isTold === gate.isToldToDrain) return;
+    gate.setToldToDrain(isTold);
+    onDrain(isTold);
   }
 }

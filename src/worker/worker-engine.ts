@@ -11,6 +11,7 @@ import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type SigningKey, signText } from "../signing/ed25519.ts";
 import { receiptListText } from "../signing/receipt.ts";
+import { ClaimGate } from "./claim-gate.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import { Drain } from "./drain.ts";
 import { Heartbeat, type HeartbeatOptions, type WorkerHeartbeat } from "./heartbeat.ts";
@@ -21,9 +22,10 @@ import { HubOrders } from "./hub-orders.ts";
 import { HubPresence, type RetryDeps } from "./hub-presence.ts";
 import type { Ledger } from "./ledger.ts";
 import { pushMetrics } from "./push-metrics.ts";
+import { receiveBatch, releaseHeld } from "./receive-batch.ts";
 import { kindsWithoutCage, registrationOf } from "./registration.ts";
 import { ResultReporter } from "./report-results.ts";
-import { type RunDeps, receiveBatch, releaseHeld, runJob } from "./run-job.ts";
+import { type RunDeps, runJob } from "./run-job.ts";
 import { SandboxReport } from "./sandbox-report.ts";
 import { SandboxWatch } from "./sandbox-watch.ts";
 import type { WorkerSettings } from "./settings.ts";
@@ -59,75 +61,84 @@ type EngineParts = {
 /** After trouble of its own, a worker leaves the work to others for this long. */
 const troublePauseMs = 5_000;
 
-/** The parts of a worker and how they are connected. What each does is explained in its own file. */
+/**
+ * The parts of a worker, made in the order in which they need each other. What each does is explained in its own file. Only
+ * what arrives from the hub goes to a part that is made later: `orders`, which acts on all of them.
+ */
 export class WorkerEngine {
   readonly #parts: EngineParts;
-  /** What everything that calls the hub needs. */
-  readonly #hub: RetryDeps & { calls: HubCalls; logger: Logger };
+  readonly #gate = new ClaimGate();
   readonly #heartbeat: WorkerHeartbeat;
-  readonly #held: HeldJobs;
-  readonly #drain: Drain;
   readonly #link: HubLink;
+  readonly #sandboxReport: SandboxReport;
   readonly #run: RunDeps;
   readonly #slots: Slots;
-  readonly #claims: ClaimLoop;
-  readonly #orders: HubOrders;
-  readonly #sandboxReport: SandboxReport;
-  readonly #sandboxWatch: SandboxWatch;
+  readonly #drain: Drain;
   readonly #services: readonly Service[];
   readonly #over = Promise.withResolvers<WritError | undefined>();
-  /** The cost of checking claims so far. */
-  readonly #tally = { verifications: 0 };
   /** Why it has stopped by itself. */
   #refusal: WritError | undefined;
   #isStopping = false;
-  #isInTrouble = false;
 
   constructor(parts: EngineParts) {
-    const { settings, client, clock, logger, random, bootId } = parts;
-    const { workerId, heartbeatMs, hubAwayMs, requestTimeoutMs: timeoutMs } = settings;
+    const { settings, clock, logger } = parts;
+    const gate = this.#gate;
     this.#parts = parts;
-    const calls = createHubCalls(client, { workerId, bootId, timeoutMs });
-    this.#hub = {
-      clock,
-      random,
-      logger,
-      presence: new HubPresence(logger, clock, () => client.moves),
-      calls,
-    };
-    const { createHeartbeat = (options) => new Heartbeat(options) } = parts;
-    this.#heartbeat = createHeartbeat({
-      ...parts,
-      workerId,
-      heartbeatMs,
-      hubAwayMs,
-      onMessage: (message) => this.#orders.hearHeartbeat(message),
+    const hub = hubOf(parts);
+    this.#heartbeat = heartbeatOf(parts, (message) => orders.hearHeartbeat(message));
+    const held = new HeldJobs(this.#heartbeat);
+    this.#link = new HubLink({
+      ...hub,
+      gate,
+      keys: parts.keys,
+      registration: () => registrationOf(settings, programOf(parts), gate.sandboxProblem),
+      onRefused: (error) => this.#giveUp(error),
+      onKeysLost: parts.onKeysLost ?? (() => {}),
+      onCommand: (command, data) => orders.hearCommand(command, data),
     });
-    this.#held = new HeldJobs(this.#heartbeat);
-    this.#drain = this.#createDrain();
-    this.#link = this.#createLink();
-    this.#run = this.#createRun();
-    this.#slots = this.#createSlots();
-    this.#claims = this.#createClaims();
-    this.#orders = new HubOrders({
+    this.#sandboxReport = new SandboxReport({
+      gate,
+      link: this.#link,
+      functionTypes: [...parts.handlers.keys()],
+      hasOtherKinds: kindsWithoutCage(settings, []).length > 0,
+    });
+    const onChange = (problem: string | null): void => this.#sandboxReport.change(problem);
+    const sandboxWatch = new SandboxWatch({ ...parts, onChange });
+    const over = new AbortController();
+    this.#run = {
+      ...runDepsOf(parts, hub, over.signal),
+      held,
+      heartbeat: this.#heartbeat,
+      onTrouble: (error) => this.#pauseForTrouble(error),
+      onSandboxDown: (reason) => sandboxWatch.down(reason),
+    };
+    this.#slots = this.#createSlots(held);
+    const claims = this.#createClaims(hub);
+    const giveBackWaiting = (): void => this.#giveBackWaiting("the worker is stopping");
+    this.#drain = new Drain({ clock, settings, held, giveBackWaiting, over });
+    const orders = new HubOrders({
       logger,
-      hubAwayMs,
-      held: this.#held,
+      hubAwayMs: settings.hubAwayMs,
+      gate,
+      held,
       slots: this.#slots,
-      claims: this.#claims,
+      claims,
       link: this.#link,
       onDrain: (isTold) => this.#changeDrain(isTold),
     });
-    this.#sandboxReport = new SandboxReport({
-      link: this.#link,
-      claims: this.#claims,
-      functionTypes: [...parts.handlers.keys()],
-      hasOtherKinds: kindsWithoutCage(parts.settings, []).length > 0,
-      isToldToDrain: () => this.#orders.isToldToDrain,
-    });
-    const onChange = (problem: string | null) => this.#sandboxReport.change(problem);
-    this.#sandboxWatch = new SandboxWatch({ ...parts, onChange });
-    this.#services = this.#listServices();
+    // Everything that runs in a worker, in the order in which it starts. It stops in reverse order.
+    this.#services = [
+      // Whether this host can cage processes must be known before the first claim.
+      sandboxWatch,
+      // Registers, and deregisters when nothing else calls the hub any more.
+      this.#link,
+      // Renews leases until the last job has ended.
+      this.#heartbeat,
+      this.#createMetrics(hub),
+      // Lets jobs end, once nothing new is claimed.
+      this.#drain,
+      ...(settings.enabled ? [claims] : []),
+    ];
   }
 
   /** Resolves when the worker has stopped, with the reason if it has stopped by itself. */
@@ -154,90 +165,22 @@ export class WorkerEngine {
     return this.stop();
   }
 
-  /** Everything that runs in a worker, in the order in which it starts. It stops in reverse order. */
-  #listServices(): Service[] {
-    return [
-      // Whether this host can cage processes must be known before the first claim.
-      this.#sandboxWatch,
-      // Registers, and deregisters when nothing else calls the hub any more.
-      this.#link,
-      // Renews leases until the last job has ended.
-      this.#heartbeat,
-      this.#createMetrics(),
-      // Lets jobs end, once nothing new is claimed.
-      this.#drain,
-      ...(this.#parts.settings.enabled ? [this.#claims] : []),
-    ];
-  }
-
-  #createDrain(): Drain {
-    const { clock, settings } = this.#parts;
-    const giveBackWaiting = () => this.#giveBack(this.#slots.takeWaiting(), "the worker is stopping");
-    return new Drain({ clock, settings, held: this.#held, giveBackWaiting });
-  }
-
-  #createLink(): HubLink {
-    const { settings, version, bootId, key, keys, runners, handlers, sandbox } = this.#parts;
-    const program = {
-      version,
-      bootId,
-      publicKey: key.publicKeyPem,
-      kinds: runners.kinds,
-      functionTypes: [...handlers.keys()],
-      sandbox,
-    };
-    return new HubLink({
-      ...this.#hub,
-      keys,
-      registration: () => registrationOf(settings, program, this.#sandboxReport.problem),
-      isToldToDrain: () => this.#orders.isToldToDrain,
-      onRegistered: () => {
-        this.#claims.isRegistered = true;
-      },
-      onRefused: (error) => this.#giveUp(error),
-      onKeysLost: this.#parts.onKeysLost ?? (() => {}),
-      onStream: (isOpen) => {
-        this.#claims.hasStream = isOpen;
-      },
-      onCommand: (command, data) => this.#orders.hearCommand(command, data),
-    });
-  }
-
-  #createRun(): RunDeps {
-    const { settings, key, keys, connection, clock, random } = this.#parts;
-    const signReceipts = (hashes: string[]) => signText(key, receiptListText(settings.workerId, hashes));
-    const quit = this.#drain.over;
-    return {
-      ...this.#parts,
-      ...this.#hub,
-      transfer: { ca: connection.ca, clock, random },
-      trusted: () => keys.trusted(),
-      tally: this.#tally,
-      workLog: new WorkLog(this.#parts),
-      held: this.#held,
-      heartbeat: this.#heartbeat,
-      reporter: new ResultReporter({ ...this.#hub, signReceipts }, quit),
-      quit,
-      onTrouble: (error) => this.#pauseForTrouble(error),
-      onSandboxDown: (reason) => this.#sandboxWatch.down(reason),
-    };
-  }
-
-  #createSlots(): Slots {
+  #createSlots(held: HeldJobs): Slots {
     const { settings, handlers, clock } = this.#parts;
     return new Slots({
       slots: settings.slots,
       mayLookAhead: handlers.size > 0,
       clock,
-      run: (held, free) => runJob(this.#run, held, free),
+      run: (job, free) => runJob(this.#run, job, free),
       giveBack: (jobs) => this.#giveBack(jobs, "the worker has no free slot"),
-      heldCount: () => this.#held.size,
+      heldCount: () => held.size,
     });
   }
 
-  #createClaims(): ClaimLoop {
+  #createClaims(hub: HubDeps): ClaimLoop {
     return new ClaimLoop({
-      ...this.#hub,
+      ...hub,
+      gate: this.#gate,
       slots: this.#slots,
       pollIntervalMs: this.#parts.settings.pollIntervalMs,
       receive: async (batch) => this.#accept(await receiveBatch(this.#run, batch)),
@@ -245,14 +188,14 @@ export class WorkerEngine {
     });
   }
 
-  #createMetrics(): Service {
+  #createMetrics({ calls }: HubDeps): Service {
     const { settings, clock } = this.#parts;
     return pushMetrics({
-      calls: this.#hub.calls,
+      calls,
       clock,
       intervalMs: settings.pushIntervalMs,
       workDir: settings.workDir,
-      verifications: () => this.#tally.verifications,
+      verifications: () => this.#run.tally.verifications,
       slots: () => ({ used: this.#slots.used, size: settings.slots }),
     });
   }
@@ -260,6 +203,10 @@ export class WorkerEngine {
   #accept(jobs: HeldJob[]): void {
     if (this.#isStopping) this.#giveBack(jobs, "the worker is stopping");
     else this.#slots.add(jobs);
+  }
+
+  #giveBackWaiting(reason: string): void {
+    this.#giveBack(this.#slots.takeWaiting(), reason);
   }
 
   #giveBack(jobs: HeldJob[], reason: string): void {
@@ -270,15 +217,14 @@ export class WorkerEngine {
     // A worker that stops has given everything back, and will take nothing again.
     if (this.#isStopping) return;
     this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
-    if (isTold) this.#giveBack(this.#slots.takeWaiting(), "the worker drains");
+    if (isTold) this.#giveBackWaiting("the worker drains");
     else {
       void this.#link.refreshKeys();
       this.#sandboxReport.send();
     }
-    this.#applyPause();
   }
 
-  /** Nothing that its jobs do could be reported, and their leases cannot be renewed. Whoever started it reports why. */
+  /** Nothing that its jobs do could be reported, and their leases cannot be renewed. The caller of `over` reports why. */
   #giveUp(error: WritError): void {
     this.#parts.logger.info({ err: error }, "the worker stops: the hub does not accept its token");
     this.#refusal = error;
@@ -290,16 +236,49 @@ export class WorkerEngine {
       { err: error },
       "something is wrong on this machine; the worker claims nothing for a while",
     );
-    if (this.#isInTrouble) return;
-    this.#isInTrouble = true;
-    this.#applyPause();
-    this.#parts.clock.setTimer(() => {
-      this.#isInTrouble = false;
-      this.#applyPause();
-    }, troublePauseMs);
+    if (this.#gate.isInTrouble) return;
+    this.#gate.setInTrouble(true);
+    this.#parts.clock.setTimer(() => this.#gate.setInTrouble(false), troublePauseMs);
   }
+}
 
-  #applyPause(): void {
-    this.#claims.isPaused = this.#orders.isToldToDrain || this.#isInTrouble;
-  }
+/** What everything that calls the hub needs. */
+type HubDeps = RetryDeps & { calls: HubCalls; logger: Logger };
+
+function hubOf({ settings, client, clock, logger, random, bootId }: EngineParts): HubDeps {
+  const { workerId, requestTimeoutMs: timeoutMs } = settings;
+  return {
+    clock,
+    random,
+    logger,
+    presence: new HubPresence(logger, clock, () => client.moves),
+    calls: createHubCalls(client, { workerId, bootId, timeoutMs }),
+  };
+}
+
+function heartbeatOf(parts: EngineParts, onMessage: HeartbeatOptions["onMessage"]): WorkerHeartbeat {
+  const { workerId, heartbeatMs, hubAwayMs } = parts.settings;
+  const { createHeartbeat = (options) => new Heartbeat(options) } = parts;
+  return createHeartbeat({ ...parts, workerId, heartbeatMs, hubAwayMs, onMessage });
+}
+
+/** What the hub is told of this program when the worker registers. */
+function programOf({ version, bootId, key, runners, handlers, sandbox }: EngineParts) {
+  const functionTypes = [...handlers.keys()];
+  return { version, bootId, publicKey: key.publicKeyPem, kinds: runners.kinds, functionTypes, sandbox };
+}
+
+function runDepsOf(parts: EngineParts, hub: HubDeps, quit: AbortSignal) {
+  const { settings, key, keys, connection, clock, random } = parts;
+  const signReceipts = (hashes: string[]) => signText(key, receiptListText(settings.workerId, hashes));
+  return {
+    ...parts,
+    ...hub,
+    transfer: { ca: connection.ca, clock, random },
+    trusted: () => keys.trusted(),
+    tally: { verifications: 0 },
+    workLog: new WorkLog(parts),
+    reporter: new ResultReporter({ ...hub, signReceipts }, quit),
+    quit,
+  } satisfies Partial<RunDeps>;
 }
