@@ -9,7 +9,7 @@ import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
-import { settled } from "../workers/change-attempt.ts";
+import { jobOrThrow } from "../access/job-or-throw.ts";
 import { finishAttempt } from "../workers/finish-jobs.ts";
 import { findTokenJob, type TokenCall, type TokenJob } from "./find-token-job.ts";
 import { presignFiles } from "./presign-files.ts";
@@ -20,7 +20,7 @@ export async function startByToken(deps: HubDeps, call: TokenCall): Promise<void
   const change = { act: "start" as const, isolation: null, fence, keepsLease: true as const };
   const changes = [{ jobId: call.jobId, change }];
   const [answer] = await deps.store.changeJobs({ changes, rules: rulesNow(deps), origin: call.origin });
-  await settled(deps, { ...call, change }, answer!);
+  await jobOrThrow(deps, { ...call, change }, answer!);
 }
 
 /** URLs for the files of a job, as far as its policy reaches. */

@@ -8,9 +8,10 @@ import { type StorageRight, storagePolicyOf } from "../../../core/storage-policy
 import type { JobToken } from "../../../signing/job-token.ts";
 import { lockdownError } from "../../../store/response-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
+import { jobOrThrow } from "../access/job-or-throw.ts";
+import { unknownJob } from "../access/unknown-job.ts";
 import { brokenSeal } from "../jobs/broken-seal.ts";
-import { findJob, unknownJob } from "../jobs/find-job.ts";
-import { settled } from "../workers/change-attempt.ts";
+import { findJob } from "../jobs/find-job.ts";
 
 /** Null for an administrator, who means the current attempt. */
 export type TokenCall = { identity: Identity; origin: Origin; jobId: string; jobToken: JobToken | null };
@@ -49,7 +50,7 @@ export async function findTokenJob(
     return { job, document, policy, fence };
   const change = { act: "renew" as const, fence };
   const held = decideChange(job, change, rules);
-  if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job });
+  if (held.kind === "refused") await jobOrThrow(deps, { ...call, change }, { ...held, job });
   if (jobToken !== null) await refuseLockdown(deps);
   return { job, document, policy, fence };
 }

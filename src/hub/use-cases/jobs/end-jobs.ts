@@ -3,7 +3,7 @@ import type { Identity } from "../../../core/identity.ts";
 import { isEnded } from "../../../core/job.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
-import { settled } from "../workers/change-attempt.ts";
+import { jobOrThrow } from "../access/job-or-throw.ts";
 import { findJob } from "./find-job.ts";
 
 type Call = { identity: Identity; jobId: string; origin: Origin };
@@ -27,5 +27,5 @@ async function change(deps: HubDeps, call: Call, act: "cancel" | "retry"): Promi
     rules: rulesNow(deps),
     origin: call.origin,
   });
-  return settled(deps, { ...call, ...asked }, answer!);
+  return jobOrThrow(deps, { ...call, ...asked }, answer!);
 }

@@ -10,9 +10,10 @@ import { signText } from "../../../signing/ed25519.ts";
 import { parseReceipt } from "../../../signing/receipt-text.ts";
 import type { ForgottenJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { unknownJob } from "../access/unknown-job.ts";
 import { type FoundReceipt, findReceipt } from "../workers/keep-receipts.ts";
 import { brokenSeal } from "./broken-seal.ts";
-import { checkAccess, unknownJob } from "./find-job.ts";
+import { checkAccess } from "./find-job.ts";
 
 /**
  * The receipt of the last attempt that has one, with everything needed to check it without the hub, even if the job was

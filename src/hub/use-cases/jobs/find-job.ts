@@ -3,7 +3,7 @@ import type { Origin } from "../../../core/events.ts";
 import { accessToJob, type Identity } from "../../../core/identity.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { recordUnknownJob } from "../access/record-denial.ts";
+import { unknownJob } from "../access/unknown-job.ts";
 
 type Asked = { identity: Identity; jobId: string; origin: Origin };
 
@@ -26,14 +26,4 @@ export async function checkAccess(
   if (access === "allowed") return;
   if (access === "hidden") throw await unknownJob(deps, input);
   throw new WritError("PERMISSION_DENIED", "the job belongs to another user", { job_id: input.jobId });
-}
-
-/** The refusal of a job that does not exist, or not for this caller. Nobody can tell which. */
-export async function unknownJob(deps: Pick<HubDeps, "refusals">, asked: Asked): Promise<WritError> {
-  await recordUnknownJob(deps, asked);
-  return notFound(asked.jobId);
-}
-
-export function notFound(jobId: string): WritError {
-  return new WritError("NOT_FOUND", `there is no job ${jobId}`);
 }

@@ -1,13 +1,9 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import { isClaimDetail } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { securityEvent } from "../../../core/outcome.ts";
-import type { ChangeAnswer, JobBrief, JobChange } from "../../../store/store.ts";
-import type { Refusal } from "../../audit/refusal-log.ts";
+import type { JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
-import { isHidden } from "../access/tenant-wall.ts";
-import { unknownJob } from "../jobs/find-job.ts";
+import { jobOrThrow } from "../access/job-or-throw.ts";
 import { fenceOf } from "./attempt-fence.ts";
 import { findActingWorker } from "./find-worker.ts";
 import { syncOutput } from "./sync-output.ts";
@@ -79,19 +75,7 @@ async function changeAttempt(deps: HubDeps, call: AttemptCall, act: AttemptAct):
     origin: call.origin,
   });
   const [answer] = await deps.renewals.watch(change);
-  return settled(deps, { ...call, change: { ...act, fence } }, answer!);
-}
-
-type Asked = JobChange & { identity: Identity; origin: Origin };
-
-/** The job after the change, or the refusal as an error. A stale call, or a second result, is recorded. */
-export async function settled(deps: HubDeps, asked: Asked, answer: ChangeAnswer): Promise<JobBrief> {
-  if (answer.kind === "unknown") throw await unknownJob(deps, asked);
-  if (answer.kind !== "refused") return answer.job;
-  if (isHidden(asked.identity, answer.job)) throw await unknownJob(deps, asked);
-  if (answer.code === "LEASE_LOST") await noteStale(deps, asked, answer.job);
-  if (answer.code === "RESULT_CONFLICT") await noteConflict(deps, asked, answer.job);
-  throw new WritError(answer.code, answer.message);
+  return jobOrThrow(deps, { ...call, change: { ...act, fence } }, answer!);
 }
 
 /** Whether a caller of one tenant may touch the output of this job: not even a sync may show that the job exists. */
@@ -102,70 +86,4 @@ export async function isWithinReach(
   const { tenantId } = identity;
   if (tenantId === null) return true;
   return (await deps.store.getOutputNotes({ jobIds: [jobId], tenantId })).length > 0;
-}
-
-async function noteStale(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
-  const { change } = asked;
-  const fence = "fence" in change ? change.fence : null;
-  await noteViolation(deps, asked, job);
-  await record(deps, asked, job, {
-    event: "STALE_RESULT_REJECTED",
-    details: {
-      act: change.act,
-      worker_id: fence?.workerId ?? null,
-      attempt: fence?.attempt ?? null,
-      current_attempt: job.attempt,
-    },
-  });
-}
-
-/** The first result stays, but a different one that was sent with the same lease is recorded. */
-async function noteConflict(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
-  const { change } = asked;
-  if (change.act !== "result") return;
-  await record(deps, asked, job, {
-    event: "CONFLICTING_RESULT_REJECTED",
-    details: {
-      worker_id: change.fence.workerId,
-      attempt: job.attempt,
-      refused_result_hash: change.resultHash,
-      idempotency_key: change.resultKey,
-    },
-  });
-}
-
-/**
- * A worker that received a replayed or stolen claim reports it for an attempt that is not its own; the job must not
- * suffer for it, but the report is recorded.
- */
-async function noteViolation(deps: HubDeps, asked: Asked, job: JobBrief): Promise<void> {
-  const { jobId, change } = asked;
-  // What is wrong with a claim is recorded with the claim.
-  if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION" || isClaimDetail(change.detail)) return;
-  await record(deps, asked, job, {
-    event: securityEvent(change.detail),
-    details: {
-      violation_type: change.detail,
-      job_id: jobId,
-      worker_id: change.fence.workerId,
-      attempt: change.fence.attempt,
-      error: change.reason,
-    },
-  });
-}
-
-function record(
-  { refusals }: HubDeps,
-  { identity, jobId, origin }: Asked,
-  { tenantId }: JobBrief,
-  what: Pick<Refusal, "event" | "details">,
-): Promise<void> {
-  return refusals.record({
-    ...what,
-    caller: identity.tokenId,
-    subject: jobId,
-    tenantId,
-    jobId,
-    origin,
-  });
 }

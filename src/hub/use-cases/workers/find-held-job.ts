@@ -1,9 +1,10 @@
 import { decideChange } from "../../../core/change.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
-import { unknownJob } from "../jobs/find-job.ts";
+import { jobOrThrow } from "../access/job-or-throw.ts";
+import { unknownJob } from "../access/unknown-job.ts";
 import { fenceOf } from "./attempt-fence.ts";
-import { type AttemptCall, settled } from "./change-attempt.ts";
+import type { AttemptCall } from "./change-attempt.ts";
 import { findActingWorker } from "./find-worker.ts";
 
 /** The job, if the call is about the attempt that holds its lease. Nothing is changed, not even the lease. */
@@ -16,6 +17,6 @@ export async function findHeldJob(deps: HubDeps, call: AttemptCall): Promise<Sto
   const stored = await deps.store.getJob({ jobId, tenantId: identity.tenantId });
   if (stored === null) throw await unknownJob(deps, call);
   const held = decideChange(stored.job, change, rules);
-  if (held.kind === "refused") await settled(deps, { ...call, change }, { ...held, job: stored.job });
+  if (held.kind === "refused") await jobOrThrow(deps, { ...call, change }, { ...held, job: stored.job });
   return stored;
 }

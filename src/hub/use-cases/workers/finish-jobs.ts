@@ -14,9 +14,10 @@ import type { SmallOutput } from "../../../core/small-output.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { ChangeAnswer, JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
+import { jobOrThrow } from "../access/job-or-throw.ts";
 import { parseShape } from "../access/parse-shape.ts";
 import { recordDenial } from "../access/record-denial.ts";
-import { isWithinReach, settled } from "./change-attempt.ts";
+import { isWithinReach } from "./change-attempt.ts";
 import { checkOutput } from "./check-output.ts";
 import { checkOutputFiles } from "./check-output-files.ts";
 import type { ReceiptBatch } from "./check-receipts.ts";
@@ -257,7 +258,7 @@ function toCheck({ change, receipt, smallOutput }: Ending, answer: ChangeAnswer)
 }
 
 async function settle(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {
-  const job = await settled(deps, asked, answer);
+  const job = await jobOrThrow(deps, asked, answer);
   if (answer.kind === "moved") {
     deps.metrics.finished.inc({ status: job.status });
     deps.metrics.jobTimes.finished(job);
