@@ -58,6 +58,18 @@ export async function planUpgrade({ home, env }: Pick<HomeCall, "home" | "env">)
   return { schema, newest, steps, database: nameOf(database), refusal };
 }
 
+/**
+ * The schema of the home's database, null if there is none where the settings of this call say, and the newest one. Throws if
+ * no hub of this version can use it.
+ */
+export async function readSchema(
+  call: Pick<HomeCall, "home" | "env">,
+): Promise<Pick<UpgradePlan, "schema" | "newest">> {
+  const { database } = placesOf(call.home, await lookAtSettings(call));
+  const { schema, newest } = await planMigration(database);
+  return { schema, newest };
+}
+
 /** Creates the authority and the first certificates where they are missing. */
 export async function initHomeCerts(call: HomeCall): Promise<void> {
   await prepareHome(call.home);
@@ -138,5 +150,7 @@ export async function verifyAudit(input: {
 export async function verifySeals(input: Pick<HomeCall, "home" | "env">): Promise<SealFindings> {
   const { database, keysDir } = placesOf(input.home, await lookAtSettings(input));
   await refuseUnused(input.home, database);
+  // It throws if the schema is older than what this version reads.
+  await planMigration(database);
   return findBrokenSeals(database, { macKey: readMacKey(keysDir), most: faultsShown });
 }

@@ -107,6 +107,9 @@ async function startSeated(
   { seat, inUse, lock }: Held,
 ): Promise<RunningHub> {
   const { home, version, osUser } = start;
+  const { database, keysDir } = placesOf(home, settings);
+  // Before anything is made or changed in the home: it throws if the database is older than what this version upgrades.
+  const plan = await planMigration(database);
   const clock = steadyClock(start.clock ?? systemClock);
   const log = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
   const outage = new DatabaseOutage(log, clock, start.onNotice);
@@ -117,9 +120,8 @@ async function startSeated(
     settings,
     certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
   );
-  const { database, keysDir } = placesOf(home, settings);
-  // Before anything is made: of a folder that is not mounted, new keys would be the wrong ones.
-  if (!hasMacKey(keysDir)) refuseOtherKeys({ database, keysDir }, await planMigration(database));
+  // Of a folder that is not mounted, new keys would be the wrong ones.
+  if (!hasMacKey(keysDir)) refuseOtherKeys({ database, keysDir }, plan);
   const acceptance = { acceptLoss: start.acceptLoss ?? null };
   const history = await readHistory({ home, database, keysDir }, acceptance);
   const deps = await openDeps({ ...start, clock, settings, logger, seat, inUse });

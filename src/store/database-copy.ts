@@ -1,5 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import { columnOf } from "./job-columns.ts";
+import { newestSchema, refuseOldSchema, type SchemaStep } from "./schema-steps.ts";
 
 /**
  * The interface through which a whole database is copied into another one, whatever drivers they have. Rows travel as they
@@ -117,10 +118,9 @@ export function keyOf(part: CopyPart, row: CopyRow): CopyKey {
 }
 
 /** Throws if a database that is to be copied or filled has another schema than this program. */
-export function refuseOtherSchema(
-  database: string,
-  { found, known }: { found: number; known: number },
-): void {
+export function refuseOtherSchema(database: string, steps: readonly SchemaStep[], found: number): void {
+  refuseOldSchema(steps, found);
+  const known = newestSchema(steps);
   if (found === known) return;
   const advice =
     found > known ? "use the newer program" : "start its hub once with this program, which upgrades it";

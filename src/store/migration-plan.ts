@@ -1,5 +1,6 @@
 import type { DatabaseMove } from "./database-copy.ts";
 import type { DatabaseIdentity } from "./database-identity.ts";
+import { newestSchema, refuseOldSchema, type SchemaStep } from "./schema-steps.ts";
 
 /** What opening a database would change. */
 export type MigrationPlan = {
@@ -13,3 +14,13 @@ export type MigrationPlan = {
   /** Null if it has none yet. */
   identity: DatabaseIdentity | null;
 };
+
+/** The plan for a database of this schema, null or 0 if it has none, as far as the schema decides it. */
+export function planSteps(steps: readonly SchemaStep[], found: number | null): MigrationPlan {
+  const newest = newestSchema(steps);
+  const nothing = { newest, steps: [], move: null, identity: null };
+  if (found === null || found === 0) return { schema: null, ...nothing };
+  refuseOldSchema(steps, found);
+  const needed = steps.filter(({ version }) => version > found).map(({ name }) => name);
+  return { schema: found, ...nothing, steps: needed };
+}

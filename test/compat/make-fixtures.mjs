@@ -1,20 +1,15 @@
-import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { withOldSources } from "./old-sources.ts";
 
-// Makes the fixtures of this folder anew from git: `node_modules/.writ/node test/compat/make-fixtures.mjs`. They are in
-// the repository, because a test must not depend on history or on what npm installs today.
+// Makes the worker of version 0.1 anew from git: `node_modules/.writ/node test/compat/make-fixtures.mjs`. It is in the
+// repository, because a test must not depend on history or on what npm installs today.
 const commit = "437f1bc";
-const root = join(import.meta.dirname, "../..");
 const fixtures = join(import.meta.dirname, "fixtures");
 
-await withOldSources(commit, async (dir) => {
-  await bundleWorker(dir);
-  fillStore(dir);
-});
+await withOldSources(commit, bundleWorker);
 
 /** One file that is both the worker and, started as a thread, its heartbeat. */
 async function bundleWorker(dir) {
@@ -59,15 +54,4 @@ function oneLanguage() {
       onLoad({ filter: /\/zod\/.*\/locales\/index\.js$/ }, () => ({ contents: "export {};" }));
     },
   };
-}
-
-/** A database as the old store left it, with jobs that wait. */
-function fillStore(dir) {
-  copyFileSync(join(import.meta.dirname, "old-store-entry.mjs"), join(dir, "fill.mjs"));
-  execFileSync(join(root, "node_modules/.writ/node"), ["fill.mjs", "store.sqlite"], {
-    cwd: dir,
-    stdio: "inherit",
-  });
-  const database = readFileSync(join(dir, "store.sqlite"));
-  writeFileSync(join(fixtures, `store-${commit}.sqlite.gz`), gzipSync(database, { level: 9 }));
 }

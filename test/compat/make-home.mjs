@@ -1,26 +1,17 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { gzipSync } from "node:zlib";
 import { fillHome } from "./fill-home.mjs";
 import { postgresServer, sqliteFile } from "./made-database.mjs";
 import { withOldSources } from "./old-sources.ts";
+import { packFixture } from "./pack-fixture.mjs";
 
 // Makes the home of a hub by the program of an older commit, one for each commit that is named (default: HEAD):
 // `node_modules/.writ/node test/compat/make-home.mjs [--postgres] [COMMIT…]`. The README beside this says when one is needed.
 const root = join(import.meta.dirname, "../..");
 const node = join(root, "node_modules/.writ/node");
-const fixtures = join(import.meta.dirname, "fixtures");
 const startMsMax = 60_000;
 const passphrase = "it protects nothing";
 
@@ -45,7 +36,10 @@ async function makeHome(commit, dir) {
     const made = { commit, schema, passphrase, ...filled };
     writeFileSync(join(dir, "made/made.json"), JSON.stringify(made, null, 1));
     await database.save(join(dir, "made"));
-    return pack(dir, join(database.folder, `schema-${String(schema).padStart(3, "0")}.tar.gz`));
+    return packFixture(
+      join(dir, "made"),
+      join(database.folder, `schema-${String(schema).padStart(3, "0")}.tar.gz`),
+    );
   } finally {
     await database.close();
   }
@@ -102,17 +96,4 @@ function backUp(dir, { home, env: more }) {
 async function stop(child) {
   if (child.exitCode === null && child.kill("SIGTERM")) await once(child, "exit");
   if (child.exitCode !== 0) throw new Error(`a program of the old version ended with ${child.exitCode}`);
-}
-
-/** The same order and the same owner whoever packs it. Logs and what can be made again are left out. */
-function pack(dir, name) {
-  rmSync(join(dir, "made/home/logs"), { recursive: true, force: true });
-  const flags = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "-C", join(dir, "made")];
-  const names = readdirSync(join(dir, "made"));
-  const archive = execFileSync("tar", ["-c", ...flags, ...names.sort()], { maxBuffer: 2 ** 28 });
-  const file = join(fixtures, name);
-  mkdirSync(dirname(file), { recursive: true });
-  const packed = gzipSync(archive, { level: 9 });
-  writeFileSync(file, packed);
-  return `${name}: ${packed.length} bytes`;
 }

@@ -7,8 +7,11 @@ import { removeHome } from "../support/remove-home.ts";
 
 const fixtures = join(import.meta.dirname, "fixtures");
 
-/** The folders of the fixtures: homes with their database in a file, and those whose database was in PostgreSQL. */
-type Kind = "homes" | "postgres";
+/**
+ * The folders of the fixtures: homes with their database in a file; those whose database was in PostgreSQL; and those from
+ * before version 0.1.0 whose file that version has upgraded.
+ */
+type Kind = "homes" | "postgres" | "passed";
 
 type Lease = { worker_id: string; attempt: number; token: string };
 
@@ -33,14 +36,14 @@ export type OldHome = {
 };
 
 /** The schemas of which there is a home, oldest first. */
-export function schemasOfHomes(kind: Kind = "homes"): number[] {
+export function schemasOfHomes(kind: Kind): number[] {
   return readdirSync(join(fixtures, kind))
     .map((name) => Number(/^schema-(\d{3})\.tar\.gz$/.exec(name)?.[1]))
     .sort((a, b) => a - b);
 }
 
-/** Unpacks the home of a hub that had this schema. */
-export function openOldHome(schema: number, kind: Kind = "homes"): OldHome {
+/** Unpacks the home of a hub that made it with this schema. */
+export function openOldHome(schema: number, kind: Kind): OldHome {
   const dir = mkdtempSync(join(tmpdir(), "writ-old-home-"));
   const file = join(fixtures, kind, `schema-${String(schema).padStart(3, "0")}.tar.gz`);
   execFileSync("tar", ["-xzf", file, "--no-same-owner", "-C", dir]);

@@ -1,21 +1,39 @@
-import { expect, test } from "vitest";
-import { migrationNames } from "../../src/store/sqlite/migrate.ts";
-import { describeOldHomes } from "./describe-old-homes.ts";
-import { schemasOfHomes } from "./old-home.ts";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { newestSchema } from "../../src/store/schema-steps.ts";
+import { schemaSteps } from "../../src/store/sqlite/migrate.ts";
+import { planMigration } from "../../src/store/sqlite/plan-migration.ts";
+import { describeOldHome } from "./describe-old-home.ts";
+import { openOldHome, schemasOfHomes } from "./old-home.ts";
+import { testOldBackup } from "./test-old-backup.ts";
 
-/** Schemas that no commit had as its newest, with the reason: there is no program that could make their home. */
-const neverAlone: Record<number, string> = { 2: "came with 3, in commit de2c836" };
+/** That of version 0.1.0. */
+const oldest = schemaSteps()[0]!.version;
+const newest = newestSchema(schemaSteps());
 
-const newest = migrationNames().length;
-
-test("there is a home of every schema before the newest", () => {
-  const older = Array.from({ length: newest - 1 }, (_, index) => index + 1);
-  const missing = older.filter((schema) => !schemasOfHomes().includes(schema) && !(schema in neverAlone));
+test("there is a home of every schema since version 0.1.0 and before the newest", () => {
+  const older = Array.from({ length: newest - oldest }, (_, index) => oldest + index);
+  const missing = older.filter((schema) => !schemasOfHomes("homes").includes(schema));
   expect(
     missing,
     "make each with test/compat/make-home.mjs and the last commit that had it as its newest",
   ).toEqual([]);
 });
 
-/** The oldest home, and those of version 0.1.0 and newer; `npm run test:long -- old-homes` opens all of them. */
-describeOldHomes(schemasOfHomes().filter((schema, index) => index === 0 || schema >= 25));
+describe.each(schemasOfHomes("homes").filter((schema) => schema >= oldest))(
+  "a home of schema %i",
+  (schema) => {
+    describeOldHome(async () => {
+      const old = openOldHome(schema, "homes");
+      const { schema: found, steps } = planMigration(join(old.home, "writ.sqlite"));
+      expect([found, steps.length]).toEqual([schema, newest - schema]);
+      return { old, env: {} };
+    });
+
+    testOldBackup(async () => ({ old: openOldHome(schema, "homes"), env: {} }));
+  },
+);
+
+describe("a home of schema 1 that version 0.1.0 has upgraded", () => {
+  describeOldHome(async () => ({ old: openOldHome(1, "passed"), env: {} }));
+});

@@ -1,22 +1,19 @@
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readSteps } from "../../src/store/postgres/migrate.ts";
+import { schemaSteps } from "../../src/store/postgres/migrate.ts";
 import { planMigration } from "../../src/store/postgres/plan-migration.ts";
-import { noPostgres, PostgresCluster, withClient } from "../support/postgres-cluster.ts";
+import { newestSchema } from "../../src/store/schema-steps.ts";
+import { noPostgres, PostgresCluster } from "../support/postgres-cluster.ts";
 import { describeOldHome } from "./describe-old-home.ts";
+import { loadDump } from "./load-dump.ts";
 import { openOldHome, schemasOfHomes } from "./old-home.ts";
 import { testOldBackup } from "./test-old-backup.ts";
 
-/** The newest schema of the first commit with PostgreSQL: no program had an older one. */
-const first = 5;
+/** That of version 0.1.0. */
+const oldest = schemaSteps()[0]!.version;
+const newest = newestSchema(schemaSteps());
 
-/** Of version 0.1.0: homes that were made since then have a backup beside them. */
-const firstWithBackup = 7;
-
-const newest = readSteps().length;
-
-test("there is a home of every schema of PostgreSQL before the newest", () => {
-  const older = Array.from({ length: newest - first }, (_, index) => first + index);
+test("there is a home of every schema of PostgreSQL since version 0.1.0 and before the newest", () => {
+  const older = Array.from({ length: newest - oldest }, (_, index) => oldest + index);
   const missing = older.filter((schema) => !schemasOfHomes("postgres").includes(schema));
   expect(
     missing,
@@ -31,29 +28,19 @@ describe.skipIf(noPostgres !== undefined)(`on PostgreSQL${noPostgres ? `: ${noPo
   });
   afterAll(() => cluster.stop());
 
-  /** The address of a new database with what the dump holds. */
-  async function load(dump: string, name: string): Promise<string> {
-    await withClient(cluster.url("postgres"), (client) => client.query(`CREATE DATABASE ${name}`));
-    const url = cluster.url(name);
-    await withClient(url, (client) => client.query(readFileSync(dump, "utf8")));
-    return url;
-  }
-
-  describe.each(schemasOfHomes("postgres"))("a home of schema %i", (schema) => {
+  const known = schemasOfHomes("postgres").filter((schema) => schema >= oldest);
+  describe.each(known)("a home of schema %i", (schema) => {
     describeOldHome(async () => {
       const old = openOldHome(schema, "postgres");
-      const url = await load(old.dump, `schema_${schema}`);
+      const url = await loadDump(cluster, old.dump, `schema_${schema}`);
       const { schema: found, steps } = await planMigration(url);
       expect([found, steps.length]).toEqual([schema, newest - schema]);
       return { old, env: { WRIT_DATABASE_URL: url } };
     });
-  });
 
-  const withBackup = schemasOfHomes("postgres").filter((schema) => schema >= firstWithBackup);
-  describe.each(withBackup)("of schema %i", (schema) => {
     testOldBackup(async () => {
       const old = openOldHome(schema, "postgres");
-      return { old, env: { WRIT_DATABASE_URL: await load(old.dump, `backup_${schema}`) } };
+      return { old, env: { WRIT_DATABASE_URL: await loadDump(cluster, old.dump, `backup_${schema}`) } };
     });
   });
 });

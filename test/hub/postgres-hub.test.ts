@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { planUpgrade, verifyAudit } from "../../src/hub/admin.ts";
-import { readSteps } from "../../src/store/postgres/migrate.ts";
+import { schemaSteps } from "../../src/store/postgres/migrate.ts";
+import { newestSchema } from "../../src/store/schema-steps.ts";
 import { Worker } from "../../src/worker/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
@@ -11,7 +12,7 @@ import { freshName, jobReader, submitJob } from "../support/jobs.ts";
 import { noPostgres, PostgresCluster, withClient } from "../support/postgres-cluster.ts";
 import { runCli } from "../support/run-cli.ts";
 
-const newest = readSteps().length;
+const newest = newestSchema(schemaSteps());
 
 describe.skipIf(noPostgres !== undefined)(`a hub on PostgreSQL${noPostgres ? `: ${noPostgres}` : ""}`, () => {
   let cluster: PostgresCluster;

@@ -110,7 +110,7 @@ describe.skipIf(noPostgres !== undefined)(`writ migrate${noPostgres ? `: ${noPos
     expect((await runMigrate(home, [...from, "--to-env", "TO"], { TO: url })).stderr).toContain(
       "there is no database at",
     );
-    for (const version of [3, 999]) {
+    for (const version of [25, 999]) {
       const database = new DatabaseSync(join(home, "writ.sqlite"));
       database.exec(`PRAGMA user_version = ${version}`);
       database.close();

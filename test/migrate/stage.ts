@@ -10,7 +10,7 @@ import { submitJob } from "../support/jobs.ts";
 import { runCli } from "../support/run-cli.ts";
 
 /** Made by the hub of that schema; it has jobs in every state. */
-const schema = 24;
+const schema = 25;
 
 export type FullHome = { home: string; sqlite: string };
 
@@ -25,7 +25,7 @@ const keepAll = {
 
 /** The home of a hub with jobs in every state, output, workers, tokens and everything else that a database can hold. */
 export async function fullHome(): Promise<FullHome> {
-  const old = openOldHome(schema);
+  const old = openOldHome(schema, "homes");
   onTestFinished(() => old.remove());
   const full = { home: old.home, sqlite: join(old.home, "writ.sqlite") };
   const hub = await startIn(full);

@@ -17,6 +17,7 @@ import { neutraliseLine, paintFor, safeJson } from "../terminal.ts";
 import { wrapText } from "../text-width.ts";
 import { examineCerts } from "./certs-findings.ts";
 import { examineConfig, tryAgentOf } from "./examine-config.ts";
+import { examineDatabase } from "./examine-database.ts";
 import { examineDisk } from "./examine-disk.ts";
 import { examineFiles, examineHubs } from "./examine-hubs.ts";
 import { examineKeys } from "./examine-keys.ts";
@@ -67,6 +68,7 @@ async function examineAll(context: CliContext, command: Command, writ: Writ): Pr
     ...(await examineHost(context, home)),
     ...(await examineHome(home)),
     ...(await examineDisk(home)),
+    ...(await examineDatabase({ home, env: context.env })),
     ...examineServices(context.userHome),
     ...(await examineCerts({ home, env: context.env, nowMs })),
     ...(await examineHub(writ, nowMs)),

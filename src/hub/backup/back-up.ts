@@ -12,6 +12,7 @@ import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import { marksPath, parseMarks } from "../audit/audit-marks.ts";
 import type { DatabasePlace } from "../database-place.ts";
 import { refuseUnused } from "../missing-database.ts";
+import { planMigration } from "../open-database.ts";
 import { lookAtSettings, placesOf } from "../settings.ts";
 import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
 import { checkHome, faultsShown, sealFault } from "./check-home.ts";
@@ -66,7 +67,11 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
   const snapshot = join(home, `.backup-${randomBytes(6).toString("hex")}.sqlite`);
   const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}.tmp`);
   try {
-    if (database.kind === "file") await copyDatabase(database.path, snapshot).catch(cannotCopy(home));
+    if (database.kind === "file") {
+      await copyDatabase(database.path, snapshot).catch(cannotCopy(home));
+      // It throws if the schema is older than what this version could restore.
+      await planMigration({ kind: "file", path: snapshot });
+    }
     const files: ArchivedFile[] = [
       ...(database.kind === "file" ? [{ path: "writ.sqlite", file: snapshot }] : []),
       ...(heads === null ? [] : [{ path: basename(headsPath), content: heads }]),

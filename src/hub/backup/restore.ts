@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as zlib from "node:zlib";
-import { WritError } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { readMacKey } from "../../signing/key-files.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
@@ -92,17 +92,29 @@ async function unpack({ file, passphrase }: RestoreCall, draft: string): Promise
 
 /** The file is in the backup; a database in PostgreSQL has been restored before, by PostgreSQL's own program. */
 async function checkDatabase(draft: string, database: DatabasePlace): Promise<void> {
-  const hasFile = existsSync(join(draft, "writ.sqlite"));
+  const file = join(draft, "writ.sqlite");
+  const hasFile = existsSync(file);
   if (database.kind === "file") {
-    if (hasFile) return;
-    throw refused("its database is in PostgreSQL; restore that first, and set WRIT_DATABASE_URL");
+    if (!hasFile)
+      throw refused("its database is in PostgreSQL; restore that first, and set WRIT_DATABASE_URL");
+    await schemaOf({ kind: "file", path: file });
+    return;
   }
   if (hasFile)
     throw refused(
       "it contains a SQLite database, but WRIT_DATABASE_URL is set; restore it without that, then run `writ migrate`",
     );
-  if ((await planMigration(database)).schema === null)
+  if ((await schemaOf(database)) === null)
     throw refused(`the database in WRIT_DATABASE_URL is empty; restore it first: ${loadCommand(database)}`);
+}
+
+/** Null for an empty database. Throws if it is older than what this version upgrades. */
+async function schemaOf(database: DatabasePlace): Promise<number | null> {
+  try {
+    return (await planMigration(database)).schema;
+  } catch (error) {
+    throw hasCode(error, "CONFIG_INVALID") ? refused((error as WritError).message) : error;
+  }
 }
 
 type Move = { from: string; to: string };

@@ -17,7 +17,7 @@ import { columnsText, insertRows, selectText, type TableColumn, tableRows } from
 import { readByCursor } from "./cursor.ts";
 import { getMove, setMove } from "./database-move.ts";
 import type { Statement } from "./job-writes.ts";
-import { migrate, readSteps, schemaIfAny } from "./migrate.ts";
+import { migrate, schemaIfAny, schemaSteps } from "./migrate.ts";
 
 /** Opens a database to be copied, or as a target, which may still have to be given its schema. */
 export async function openDatabaseCopy(
@@ -27,7 +27,7 @@ export async function openDatabaseCopy(
   const sql = await openServer({ url, idleInTransactionMs: 0 });
   try {
     const found = await schemaIfAny(sql);
-    if (found !== null) refuseOtherSchema("in WRIT_DATABASE_URL", { found, known: readSteps().length });
+    if (found !== null) refuseOtherSchema("in WRIT_DATABASE_URL", schemaSteps(), found);
     else if (isTarget) await migrate(sql);
     else throw new WritError("CONFIG_INVALID", "no hub has used the database in WRIT_DATABASE_URL");
     return new PostgresCopy(sql, url);

@@ -1,17 +1,20 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { WritError } from "../../core/errors.ts";
+import { newestSchema, readSteps, type SchemaStep, stepsAfter } from "../schema-steps.ts";
 import { type Connection, schema } from "./connection.ts";
 import { refuseForeignSchema } from "./foreign-schema.ts";
 import { lockMigrationsText } from "./locks.ts";
 
-const folder = new URL("./migrations/", import.meta.url);
+/** How the schema came to be, from version 0.1.0 on. */
+export function schemaSteps(): SchemaStep[] {
+  return readSteps(new URL("./migrations/", import.meta.url));
+}
 
 /**
  * Migrates the schema and returns its version. Of several hubs that start at once, one does it and the others wait. All
  * steps are one transaction: PostgreSQL takes definitions back like everything else. A step only ever adds what the version
  * before can live with; what nobody uses any more goes one version later, so that hubs can be replaced one by one.
  */
-export async function migrate(connection: Connection, steps: Step[] = readSteps()): Promise<number> {
+export async function migrate(connection: Connection): Promise<number> {
+  const steps = schemaSteps();
   await connection.script("BEGIN");
   try {
     await connection.script(lockMigrationsText);
@@ -20,14 +23,12 @@ export async function migrate(connection: Connection, steps: Step[] = readSteps(
       `CREATE SCHEMA IF NOT EXISTS ${schema};
         CREATE TABLE IF NOT EXISTS ${schema}.schema_steps (version integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())`,
     );
-    const found = await schemaVersion(connection);
-    if (found > steps.length) throw newerSchema(found, steps.length);
-    for (const { version, name, sql } of steps.slice(found)) {
+    for (const { version, name, sql } of stepsAfter(steps, await schemaVersion(connection))) {
       await connection.script(sql);
       await connection.run("INSERT INTO schema_steps (version, name) VALUES ($1, $2)", version, name);
     }
     await connection.commit();
-    return steps.length;
+    return newestSchema(steps);
   } catch (error) {
     await connection.script("ROLLBACK").catch(() => {});
     throw error;
@@ -48,23 +49,4 @@ export async function schemaVersion(connection: Connection): Promise<number> {
     "SELECT coalesce(max(version), 0) AS version FROM schema_steps",
   );
   return row!.version;
-}
-
-type Step = { version: number; name: string; sql: string };
-
-export function readSteps(): Step[] {
-  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
-  return names.sort().map((name, index) => {
-    const version = Number(name.slice(0, 3));
-    if (version !== index + 1) throw new Error(`migrations must be numbered without a gap; found ${name}`);
-    return { version, name: name.replace(/\.sql$/, ""), sql: readFileSync(new URL(name, folder), "utf8") };
-  });
-}
-
-function newerSchema(found: number, known: number): WritError {
-  return new WritError(
-    "STORE_UNAVAILABLE",
-    `the database has schema ${found}, but this program knows schemas only up to ${known}; use the newer program`,
-    { advice: "" },
-  );
 }

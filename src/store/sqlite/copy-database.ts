@@ -15,7 +15,7 @@ import { RowPage } from "../row-page.ts";
 import { Connection, type SqlValue } from "./connection.ts";
 import { insertTexts, selectText } from "./copy-texts.ts";
 import { getMove, setMove } from "./database-move.ts";
-import { migrate, migrationNames, schemaVersion } from "./migrate.ts";
+import { migrate, schemaSteps, schemaVersion } from "./migrate.ts";
 
 const busyTimeoutMs = 5_000;
 
@@ -26,7 +26,7 @@ export function openDatabaseCopy(path: string, { isTarget }: { isTarget: boolean
   const sql = new Connection(path, busyTimeoutMs, { isOfHub: true });
   try {
     if (isNew) migrate(sql, () => {});
-    else refuseOtherSchema(path, { found: schemaVersion(sql), known: migrationNames().length });
+    else refuseOtherSchema(path, schemaSteps(), schemaVersion(sql));
     return new SqliteCopy(sql, path);
   } catch (error) {
     sql.close();

@@ -2,12 +2,9 @@ import { randomUUID } from "node:crypto";
 import { checkValueOf } from "../../signing/mac.ts";
 import { refuseMoved } from "../database-copy.ts";
 import { type DatabaseIdentity, isSealedBy, otherKeys } from "../database-identity.ts";
-import { isSealed } from "../job-seal.ts";
 import type { Connection } from "./connection.ts";
 import type { Context } from "./context.ts";
 import { getMove } from "./database-move.ts";
-import { loadJobs } from "./job-row.ts";
-import { loadSealed } from "./reseal-job.ts";
 
 /**
  * Gives the database an id when it is opened for the first time. Throws if its documents are sealed with another key:
@@ -21,8 +18,6 @@ export function openIdentity(context: Context, path: string): void {
     if (!isSealedBy(macKey, known)) throw otherKeys(path);
     return;
   }
-  // A database of an earlier version has no check value, but perhaps documents.
-  if (hasForeignSeals(context)) throw otherKeys(path);
   const id = randomUUID();
   // Of two that open it at once, the first names it.
   sql.run(
@@ -40,16 +35,4 @@ export function getDatabase({ sql, tallies }: Context): { id: string; lastSeq: n
 /** Null if no hub has opened it yet. */
 export function readIdentity(sql: Connection): DatabaseIdentity | null {
   return sql.first<DatabaseIdentity>("SELECT id, key_check FROM database_identity");
-}
-
-/** One intact seal among these proves the key. */
-const newestJobs = 20;
-
-function hasForeignSeals(context: Context): boolean {
-  const jobs = loadJobs(context, "ORDER BY seq DESC LIMIT ?", newestJobs);
-  const isOurs = jobs.some((job) => {
-    const sealed = loadSealed(context, job.seq);
-    return sealed !== null && isSealed(context.macKey, job, sealed.document, sealed.mac);
-  });
-  return jobs.length > 0 && !isOurs;
 }
