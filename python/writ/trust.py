@@ -114,7 +114,7 @@ class SigningKey:
     @staticmethod
     def _load(path: str) -> bytes:
         if not os.path.exists(path):
-            write_private(path, _pem_of(private_prefix + ed25519.new_seed(), "PRIVATE KEY").encode())
+            write_private(path, _pem_of(private_prefix + ed25519.new_seed(), "PRIVATE KEY").encode(), may_replace=False)
         if os.stat(path).st_mode & 0o077:
             raise WritError("CONFIG_INVALID", f"{path} can be read by others; run: chmod 600 {path}")
         with open(path, "rb") as file:
@@ -125,8 +125,8 @@ class SigningKey:
         return seed
 
 
-def write_private(path: str, content: bytes) -> None:
-    """Whole or not at all."""
+def write_private(path: str, content: bytes, may_replace: bool = True) -> None:
+    """Whole or not at all. Without `may_replace`, a file that another process has made meanwhile stays."""
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}.tmp"
@@ -135,7 +135,14 @@ def write_private(path: str, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    if may_replace:
+        os.replace(temporary, path)
+        return
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    os.unlink(temporary)
 
 
 class KeyRing:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 from .attempts import Attempts, Handler, Job
 from .connection import Connection, pause_sec
 from .errors import WritError
+from .folder_lock import FolderLock
 from .presence import HubPresence
 from .stop import Stop
 
@@ -27,7 +28,16 @@ announce_after_sec = 0.5
 slow_sec = 3.0
 # For what a worker that stops still has to tell the hub.
 goodbye_sec = 5.0
-fatal_codes = ("UNAUTHENTICATED", "PERMISSION_DENIED", "WORKER_BLOCKED", "WORKER_KEY_CONFLICT", "INVALID_ARGUMENT")
+# For another process of the same name to end, which may still be waiting for its jobs.
+name_sec = 60.0
+fatal_codes = (
+    "UNAUTHENTICATED",
+    "PERMISSION_DENIED",
+    "WORKER_BLOCKED",
+    "WORKER_KEY_CONFLICT",
+    "WORKER_REPLACED",
+    "INVALID_ARGUMENT",
+)
 
 
 class Slot:
@@ -64,6 +74,7 @@ class Worker:
         self._hub = Connection(url, token, ca_file=ca_file, home=home)
         self.worker_id = worker_id or os.environ.get("NODE_ID") or socket.gethostname()
         folder = state_dir or os.path.join(os.path.expanduser("~"), ".writ-python", _file_name(self.worker_id))
+        self._name = FolderLock(folder)
         self._key = trust.SigningKey(os.path.join(folder, "worker.key"))
         roots = [*signing_keys, *_keys_in(signing_keys_file or os.environ.get("WRIT_SIGNING_KEYS_FILE"))]
         self._keys = trust.KeyRing(roots, os.path.join(folder, "hub-keys.json"))
@@ -114,7 +125,11 @@ class Worker:
         """Works until `stop`, SIGINT or SIGTERM. Raises WritError if the hub does not want this worker."""
         self._check_handlers()
         with self._stop.by_signals():
-            self._live()
+            if self._take_name():
+                try:
+                    self._live()
+                finally:
+                    self._name.release()
         if self._fatal is not None:
             raise self._fatal
 
@@ -139,6 +154,27 @@ class Worker:
     def _check_handlers(self) -> None:
         if not self._handlers:
             raise WritError("CONFIG_INVALID", "this worker handles nothing; use @worker.handle(TYPE)")
+
+    def _take_name(self) -> bool:
+        """
+        Whether this process is the one that works under the name. Two would replace each other at the hub, which knows one
+        registration for each name. Another process may just be ending, so it is waited for.
+        """
+        if self._name.try_take():
+            return True
+        who = f"process {self._name.holder} works as {self.worker_id} on this machine"
+        what = f"give this worker a worker_id of its own, or stop that process (folder {self._name.folder})"
+        self._log(f"{who}; waiting up to {name_sec:.0f} s for it to end; {what}")
+        is_taken = False
+
+        def is_decided() -> bool:
+            nonlocal is_taken
+            is_taken = is_taken or self._name.try_take()
+            return is_taken or self._stop.is_set()
+
+        if not self._stop.wait_until(is_decided, name_sec):
+            self._fatal = WritError("CONFIG_INVALID", f"{who}; {what}")
+        return is_taken
 
     def _live(self) -> None:
         def is_answered() -> bool:
@@ -231,7 +267,8 @@ class Worker:
         if beat.is_alive():
             beat.join()
         if self._is_registered:
-            self._quietly("DELETE", f"/workers/{self.worker_id}", None)
+            # The hub leaves the worker alone if another process has registered under the name meanwhile.
+            self._quietly("DELETE", f"/workers/{self.worker_id}?boot_id={self._boot_id}", None)
         self._has_left = True
 
     def _register(self) -> None:
@@ -348,6 +385,7 @@ class Worker:
         jobs = self._attempts.held()
         body = {
             "worker_id": self.worker_id,
+            "boot_id": self._boot_id,
             "status": "draining" if self._stop.is_set() else "active",
             "current_jobs": [job.current for job in jobs],
         }

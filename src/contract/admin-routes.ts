@@ -4,6 +4,7 @@ import { certSerial, jobType, keyId, queryInteger, tenantId, text, workerId } fr
 import { route } from "./route.ts";
 import { certView, identityView, keysView, keyView, tokenView } from "./trust-view-shapes.ts";
 import { workerView } from "./view-shapes.ts";
+import { bootId } from "./worker-shapes.ts";
 
 const admin = [] as const;
 const anyone = ["user", "worker", "viewer"] as const;
@@ -79,7 +80,11 @@ export const adminRoutes = {
     who: ["worker"],
     summary: "Remove a worker; a worker removes itself on a clean stop",
     params: workerParams,
-    answers: { 204: done },
+    query: z.strictObject({ boot_id: bootId.optional() }),
+    answers: {
+      204: done,
+      409: { description: "WORKER_REPLACED: a process other than the one that `boot_id` names has the name" },
+    },
   }),
   createSession: route({
     method: "POST",

@@ -53,7 +53,7 @@ export const workerRegistration = z.object({
   session: text(1, 100).optional(),
   containers: z.array(containerName).max(1000).optional(),
   document_format: integer(1, 1000).optional(),
-  /** The leases of a claim are bound to the one that the claim names. */
+  /** The process that registered last holds the worker's name. The leases of a claim are bound to the one that it names. */
   boot_id: bootId.optional(),
   /** Why it cannot run processes at present. It then names no kinds that need one. */
   sandbox_problem: text(1, 500).optional(),
@@ -72,6 +72,7 @@ export const workerRegistration = z.object({
 
 export const workerHeartbeat = z.object({
   worker_id: workerId,
+  boot_id: bootId.optional(),
   status: z.enum(["active", "draining"]).optional(),
   current_jobs: z
     .array(

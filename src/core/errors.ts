@@ -36,6 +36,7 @@ export const errorTable = {
   FILE_REMOVED: { http: 410, grpc: "NOT_FOUND", exit: 4, retryable: false },
   OUTPUT_INCOMPLETE: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   WORKER_KEY_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
+  WORKER_REPLACED: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   // trust
   INVALID_SIGNATURE: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
   CHECKSUM_MISMATCH: { http: 400, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },

@@ -55,6 +55,8 @@ export type WorkerFacts = {
   agentProblems?: AgentProblem[] | undefined;
   /** How it isolates processes, and what its host lacks for more. It decides nothing here; people look at it. */
   isolation?: { level: string; missing: { part: string; why: string }[] } | undefined;
+  /** The process that registered last. It holds the name; absent for workers that do not name their process. */
+  bootId?: string | undefined;
 };
 
 /** What a worker of version 0.1 can do; it does not register this. */

@@ -50,9 +50,10 @@ export type WorkerStore = {
   ): Promise<{ answers: ChangeAnswer[]; pausedUntil: number; isNew: boolean } | null>;
   /**
    * Its jobs are treated as if their leases had expired. A worker that is blocked, or is given nothing because it refused
-   * claims, only becomes inactive: it stays known until somebody unblocks it, or the pause is over.
+   * claims, only becomes inactive: it stays known until somebody unblocks it, or the pause is over. `replaced` if the call
+   * names a process, and another one has registered since.
    */
-  removeWorker(input: RemovedWorker): Promise<boolean>;
+  removeWorker(input: RemovedWorker): Promise<RemoveOutcome>;
   /**
    * Workers that have been silent since then become inactive. Their jobs stay with them: each ends with its own lease, which
    * the worker may still renew.
@@ -102,6 +103,17 @@ export function hasKeyConflict(
   return known.publicKey !== null && worker.publicKey !== null && worker.publicKey !== known.publicKey;
 }
 
+/**
+ * Whether another process has registered under the name since this one did. Workers that do not name their process are never
+ * replaced.
+ */
+export function isReplaced(
+  { facts }: Pick<WorkerRegistration, "facts">,
+  bootId: string | undefined,
+): boolean {
+  return bootId !== undefined && facts.bootId !== undefined && facts.bootId !== bootId;
+}
+
 export type WorkerRecord = WorkerRegistration & {
   status: "active" | "inactive";
   blocked: boolean;
@@ -135,11 +147,15 @@ function whatItIs({ lastHeartbeat: _, currentJobs: __, jobCounts: ___, ...rest }
 
 export type RemovedWorker = {
   workerId: string;
+  /** The process that leaves. */
+  bootId?: string | undefined;
   rules: ChangeRules;
   origin: Origin | null;
   /** A worker removes itself when it stops. */
   by: "worker" | "person";
 };
+
+export type RemoveOutcome = "ok" | "unknown" | "replaced";
 
 export type RefusedClaim = {
   workerId: string;

@@ -31,6 +31,7 @@ test("a worker that is blocked says so once, and once that it is not", async () 
     pollIntervalMs: 100,
     receive: async () => {},
     onUnknown: () => {},
+    onReplaced: () => {},
   });
   gate.setRegistered(true);
   gate.setStream(true);
@@ -66,6 +67,7 @@ async function loopWith({ free, claimMs }: { free: number; claimMs: number }) {
     pollIntervalMs: 100,
     receive: async () => {},
     onUnknown: () => {},
+    onReplaced: () => {},
   });
   gate.setRegistered(true);
   gate.setStream(true);
@@ -123,6 +125,7 @@ test("after an outage the first claim does not wait at the hub, so that the work
     pollIntervalMs: 100,
     receive: async () => {},
     onUnknown: () => {},
+    onReplaced: () => {},
   });
   gate.setRegistered(true);
   gate.setStream(true);

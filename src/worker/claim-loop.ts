@@ -1,5 +1,5 @@
 import type { ClaimedBatch } from "../contract/worker-shapes.ts";
-import { codeOf, hasCode } from "../core/errors.ts";
+import { codeOf, hasCode, type WritError } from "../core/errors.ts";
 import { withJitter } from "../runtime/back-off.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
@@ -18,6 +18,8 @@ type ClaimLoopDeps = RetryDeps & {
   receive(batch: ClaimedBatch): Promise<void>;
   /** The hub does not know this worker, or refuses its token: it has to register again. */
   onUnknown(): void;
+  /** Another process has registered under this worker's name. */
+  onReplaced(error: WritError): void;
 };
 
 /** A lost hint is made up for by looking from time to time, however quiet the hub is. */
@@ -143,6 +145,9 @@ export class ClaimLoop implements Service {
     if (hasCode(error, "WORKER_UNKNOWN", "UNAUTHENTICATED")) {
       this.#deps.gate.setRegistered(false);
       this.#deps.onUnknown();
+    } else if (hasCode(error, "WORKER_REPLACED")) {
+      this.#isRegistered = false;
+      this.#deps.onReplaced(error as WritError);
     } else if (mayComeBack(error)) {
       this.#wasAway = true;
       this.#deps.presence.away(error);

@@ -24,7 +24,7 @@ const keeper = new LeaseKeeper({
   tell: (message) => data.messages.postMessage(message),
   killGroup,
   async send(current_jobs, timeoutMs) {
-    const body = { worker_id: data.workerId, status, current_jobs };
+    const body = { worker_id: data.workerId, boot_id: data.bootId, status, current_jobs };
     const answer = await callRoute(
       (request) => client.request({ ...request, timeoutMs }),
       workerRoutes.heartbeatWorker,

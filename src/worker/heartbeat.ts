@@ -19,6 +19,7 @@ type WorkerStatus = "active" | "draining";
 export type HeartbeatThreadData = {
   connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure" | "userAgent">;
   workerId: string;
+  bootId: string;
   heartbeatMs: number;
   hubAwayMs: number;
   status: WorkerStatus;
@@ -146,10 +147,10 @@ export class Heartbeat implements Service {
   }
 
   #startThread(): void {
-    const { connection, workerId, heartbeatMs, hubAwayMs, logger } = this.#options;
+    const { connection, workerId, bootId, heartbeatMs, hubAwayMs, logger } = this.#options;
     const status = this.#status;
     const { port1, port2: messages } = new MessageChannel();
-    const own = { workerId, heartbeatMs, hubAwayMs, status };
+    const own = { workerId, bootId, heartbeatMs, hubAwayMs, status };
     const workerData: HeartbeatThreadData = { connection, ...own, messages };
     const thread = new Thread(new URL("./heartbeat-thread.ts", import.meta.url), {
       workerData,

@@ -116,7 +116,11 @@ function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, time
     },
 
     async removeWorker(signal: AbortSignal): Promise<void> {
-      await call(adminRoutes.removeWorker, { params: { id: workerId } }, { signal });
+      await call(
+        adminRoutes.removeWorker,
+        { params: { id: workerId }, query: { boot_id: bootId } },
+        { signal },
+      );
     },
 
     openCommands(signal: AbortSignal): Promise<HttpStream> {

@@ -185,6 +185,7 @@ export class WorkerEngine {
       pollIntervalMs: this.#parts.settings.pollIntervalMs,
       receive: async (batch) => this.#accept(await receiveBatch(this.#run, batch)),
       onUnknown: () => this.#link.renew(),
+      onReplaced: (error) => this.#giveWay(error),
     });
   }
 
@@ -229,6 +230,13 @@ export class WorkerEngine {
     this.#parts.logger.info({ err: error }, "the worker stops: the hub does not accept its token");
     this.#refusal = error;
     void this.stopNow().catch(() => {});
+  }
+
+  /** The hub gives jobs to the process that registered last. This one finishes what it has; its leases stay its own. */
+  #giveWay(error: WritError): void {
+    this.#parts.logger.info({ err: error }, "the worker stops: another process has its name");
+    this.#refusal = error;
+    void this.stop().catch(() => {});
   }
 
   #pauseForTrouble(error: unknown): void {

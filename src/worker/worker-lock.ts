@@ -13,8 +13,9 @@ const waitMs = 60_000;
 const lookMs = (): number => 40 + Math.random() * 40;
 /** From this version on Node has SQLite, which the lock on a file needs. */
 const sqliteMajor = 26;
-const ownHome =
-  "a second worker on this machine needs a home of its own (`writ worker --home DIR`; in a program `dataDir`), and a WRIT_WORK_DIR of its own if that is set";
+/** A home alone would not do: it holds the worker's key, and the hub knows one key for each worker id. */
+const ownName =
+  "a second worker on this machine needs a worker id and a home of its own (`NODE_ID=ID writ worker --home DIR`; in a program `workerId`, and another `dataDir` if you set that), and a WRIT_WORK_DIR of its own if that is set";
 
 /**
  * Makes sure that only one process works in a directory: two would refuse each other's attempts as replays and remove
@@ -30,7 +31,7 @@ export async function lockWorkerDir(
   if (lock === null)
     logger.warn(
       { dir },
-      `another worker process uses ${dir}; waiting up to ${waitMs / 1000} s for it to end; ${ownHome}`,
+      `another worker process uses ${dir}; waiting up to ${waitMs / 1000} s for it to end; ${ownName}`,
     );
   while (lock === null && clock.monotonicMs() < endsAtMs) {
     await clock.sleep(lookMs(), signal);
@@ -68,7 +69,7 @@ async function tryLockDir(dir: string, nodeMajor = Number.parseInt(process.versi
 
 async function isHeld(dir: string, pidFile: string): Promise<WritError> {
   const pid = (await readFile(pidFile, "utf8").catch(() => "")).trim() || "unknown";
-  return new WritError("CONFIG_INVALID", `process ${pid} is already working in ${dir}; stop it; ${ownHome}`, {
+  return new WritError("CONFIG_INVALID", `process ${pid} is already working in ${dir}; stop it; ${ownName}`, {
     dir,
     pid,
   });

@@ -137,8 +137,8 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
     const lease = { job_id: id, attempt: fence.attempt, token: fence.token };
     const capabilities = [{ provider: "OLLAMA", model: "llama" }];
-    const body = { worker_id: fence.worker_id, status: "active", current_jobs: [lease], capabilities };
-    return { token: tokens.worker, body };
+    const caller = { worker_id: fence.worker_id, boot_id: "b1", status: "active" };
+    return { token: tokens.worker, body: { ...caller, current_jobs: [lease], capabilities } };
   },
   refuseClaim: async ({ hub, tokens }) => {
     const { id, fence } = await claimedJob(hub);
@@ -269,6 +269,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   removeWorker: async ({ hub, tokens }) => ({
     token: tokens.worker,
     params: { id: await registerWorker(hub) },
+    query: { boot_id: "b1" },
   }),
   createSession: async ({ tokens }) => ({ token: tokens.alice, body: { token: tokens.alice } }),
   verifyAudit: async ({ hub }) => ({ token: hub.admin, body: {} }),

@@ -90,6 +90,44 @@ test("a worker keeps its key until an administrator removes it", async () => {
   expect((await register(pem())).status).toBe(204);
 });
 
+test("of two processes with one worker id, the one that registered last is given jobs", async () => {
+  const id = await registerWorker(hub, { boot_id: "first" });
+  const claimAs = (bootId: string, waitMs = 0) =>
+    hub.call("POST", "/jobs/claim", {
+      token: tokens.worker,
+      body: { worker_id: id, types: [type], boot_id: bootId, wait_ms: waitMs },
+    });
+  const leave = (query = "", token = tokens.worker) =>
+    hub.call("DELETE", `/workers/${id}${query}`, { token });
+  const { type } = await submitJob(hub);
+  const held = (await claimAs("first")).json<{ id: string; attempt: number; token: string }>();
+  const parked = claimAs("first", 60_000);
+  await registerWorker(hub, { worker_id: id, boot_id: "second" });
+  // It may have been parked before the other registered, or have come after that.
+  expect([204, 409]).toContain((await parked).status);
+  const refused = await claimAs("first");
+  expect(refused).toMatchObject({ status: 409, code: "WORKER_REPLACED" });
+  expect(refused.text).toContain("give one of them another worker id");
+  expect(await leave("?boot_id=first")).toMatchObject({ status: 409, code: "WORKER_REPLACED" });
+  const fence = { worker_id: id, attempt: held.attempt, token: held.token };
+  const ended = await hub.call("POST", `/jobs/${held.id}/result`, {
+    token: tokens.worker,
+    body: { ...fence, result: 1 },
+  });
+  expect(ended.status).toBe(200);
+  const goodbye = { worker_id: id, boot_id: "first", status: "draining", current_jobs: [] };
+  const beaten = await hub.must("POST", "/workers/heartbeat", { token: tokens.worker, body: goodbye });
+  expect(beaten.json()).toMatchObject({ drain: false });
+  expect((await claimAs("second")).status).toBe(204);
+  expect((await leave("?boot_id=second")).status).toBe(204);
+});
+
+test("a worker that does not name its process claims and leaves as before", async () => {
+  const id = await registerWorker(hub, { boot_id: "first" });
+  expect((await claim(id, freshName("none"))).status).toBe(204);
+  expect((await hub.call("DELETE", `/workers/${id}`, { token: tokens.worker })).status).toBe(204);
+});
+
 test("a worker that says in its heartbeat that it drains is given nothing more", async () => {
   const workerId = await registerWorker(hub);
   const heartbeat = { worker_id: workerId, status: "draining", current_jobs: [] };

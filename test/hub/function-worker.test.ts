@@ -1,9 +1,10 @@
-import { mkdtempSync } from "node:fs";
+import { cpSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { WhyView } from "../../src/contract/why-view.ts";
-import { Worker } from "../../src/worker/index.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { Worker, type WorkerOptions } from "../../src/worker/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, jobReader, submitJob } from "../support/jobs.ts";
@@ -34,4 +35,53 @@ test("a program that registers functions is given no commands, not even of its o
     await worker.stop();
     removeHome(home);
   }
+});
+
+function freshHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "writ-sdk-"));
+  onTestFinished(() => removeHome(home));
+  return home;
+}
+
+async function startWorker(options: Partial<WorkerOptions>, type: string, run: () => unknown) {
+  const worker = new Worker({ url: hub.url, token: hub.admin, logger: silentLogger, ...options });
+  worker.handle(type, run);
+  await worker.start();
+  onTestFinished(() => worker.stop());
+  return worker;
+}
+
+test("a second worker with the same id and a home of its own is refused, and told to take another id", async () => {
+  const [workerId, type] = [freshName("sdk"), freshName("same")];
+  await startWorker({ workerId, dataDir: freshHome() }, type, () => 1);
+  const again = startWorker({ workerId, dataDir: freshHome() }, type, () => 1);
+  await expect(again).rejects.toMatchObject({
+    code: "WORKER_KEY_CONFLICT",
+    message: expect.stringContaining("choose another id"),
+  });
+  await startWorker({ workerId: `${workerId}-2`, dataDir: freshHome() }, type, () => 1);
+});
+
+test("a process whose worker id another process has taken finishes its job, stops, and says why", async () => {
+  const [workerId, slow, quick] = [freshName("sdk"), freshName("slow"), freshName("quick")];
+  const homes = [freshHome(), freshHome()] as const;
+  const { promise: isEnough, resolve: finish } = Promise.withResolvers<void>();
+  const { promise: stopped, resolve: onStopped } = Promise.withResolvers<unknown>();
+  const onError = (facts: unknown) => onStopped((facts as { err: unknown }).err);
+  const logger = { ...silentLogger, error: onError };
+  const first = { workerId, dataDir: homes[0], logger, concurrency: 2 };
+  await startWorker(first, slow, () => isEnough.then(() => "done"));
+  const held = await submitJob(hub, { type: slow, run: { kind: "handler" } });
+  const read = jobReader(hub);
+  await eventually("the first process runs it", async () => (await read(held.id)).status === "running");
+  // As with a folder that was copied to another machine: the same key, and a lock that does not reach there.
+  cpSync(join(homes[0], "worker", "worker.key"), join(homes[1], "worker", "worker.key"), { recursive: true });
+  await startWorker({ workerId, dataDir: homes[1] }, quick, () => "quick");
+  const other = await submitJob(hub, { type: quick, run: { kind: "handler" } });
+  await eventually("the second process works", async () => (await read(other.id)).status === "completed");
+  finish();
+  expect(await stopped).toMatchObject({ code: "WORKER_REPLACED" });
+  expect(await read(held.id)).toMatchObject({ status: "completed", result: "done", attempts: 1 });
+  const last = await submitJob(hub, { type: quick, run: { kind: "handler" } });
+  await eventually("the second still works", async () => (await read(last.id)).status === "completed");
 });

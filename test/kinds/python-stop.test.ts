@@ -66,7 +66,7 @@ describe.runIf(hasPython)(`a Python worker and its hub${pythonNote}`, () => {
   }
 
   test("what the hub refuses is one line, also when the program works and submits", async () => {
-    const refused = /^writ: (worker snake-1 has ended: )?UNAUTHENTICATED: the token is not valid.*\n/;
+    const refused = /^writ: (worker snake-\d has ended: )?UNAUTHENTICATED: the token is not valid.*\n/;
     for (const name of ["python worker", "python"]) {
       const { code, printed } = await start(codeOf(name), { WRIT_TOKEN: "sk_worker_x" }).end();
       expect([name, code, printed]).toEqual([name, 1, expect.stringMatching(refused)]);

@@ -21,7 +21,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await heartbeat()).toBeNull();
       expect(await store.getWorker({ workerId: "w1" })).toBeNull();
       expect(await store.setWorker({ workerId: "w1", set: {}, nowMs, origin: null })).toBeNull();
-      expect(await store.removeWorker({ workerId: "w1", rules, origin: null, by: "worker" })).toBe(false);
+      expect(await store.removeWorker({ workerId: "w1", rules, origin: null, by: "worker" })).toBe("unknown");
       const metrics = { workerId: "w1", ts: 1, metrics: "{}", keepSince: 0, keepUntil: 9, keepMax: 9 };
       expect(await store.saveWorkerMetrics(metrics)).toBe(false);
     });
@@ -33,6 +33,26 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({ publicKey: "a", slots: 7 });
       await scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null, by: "worker" });
       expect(await scene().register({ publicKey: "b" })).toBe("ok");
+    });
+
+    it("are removed by a process only if no other process has registered under the name since", async () => {
+      const { rules } = scene();
+      const removeAs = (bootId?: string) =>
+        scene().store.removeWorker({ workerId: "w1", bootId, rules, origin: null, by: "worker" });
+      await scene().register({ facts: { ...plainWorker, bootId: "first" } });
+      await scene().register({ facts: { ...plainWorker, bootId: "second" } });
+      const held = await scene().submitAndStart();
+      expect(await removeAs("first")).toBe("replaced");
+      expect(await scene().job(held.job.id)).toMatchObject({ status: "running" });
+      expect(await removeAs("second")).toBe("ok");
+      expect(await removeAs("second")).toBe("unknown");
+      for (const [registered, leaves] of [
+        ["first", undefined],
+        [undefined, "second"],
+      ]) {
+        await scene().register({ facts: { ...plainWorker, bootId: registered } });
+        expect(await removeAs(leaves)).toBe("ok");
+      }
     });
 
     it("O-09: register again, and get another owner, also with a NUL in what they are", async () => {
@@ -188,7 +208,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       const remove = () =>
         scene().store.removeWorker({ workerId: "w1", rules: scene().rules, origin: null, by: "worker" });
       await set(true);
-      expect(await remove()).toBe(true);
+      expect(await remove()).toBe("ok");
       expect((await scene().job(claimed.job.id)).status).toBe("pending");
       expect(await scene().store.getWorker({ workerId: "w1" })).toMatchObject({
         blocked: true,
@@ -261,7 +281,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       const claimed = await scene().submitAndStart();
       scene().notices = [];
       const input = { workerId: "w1", rules: scene().rules, origin: null, by: "person" as const };
-      expect(await scene().store.removeWorker(input)).toBe(true);
+      expect(await scene().store.removeWorker(input)).toBe("ok");
       expect(await scene().job(claimed.job.id)).toMatchObject({
         status: "pending",
         retryCounts: { WORKER_DISCONNECTED: 1 },

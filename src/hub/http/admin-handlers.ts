@@ -38,8 +38,8 @@ export const adminHandlers: Handlers<
   drainWorker: (call) => change(call, { draining: true }),
   undrainWorker: (call) => change(call, { draining: false }),
 
-  async removeWorker({ deps, identity, origin, params }) {
-    await removeWorker(deps, { identity, origin, workerId: params.id });
+  async removeWorker({ deps, identity, origin, params, query }) {
+    await removeWorker(deps, { identity, origin, workerId: params.id, bootId: query.boot_id });
     return done;
   },
 

@@ -8,8 +8,10 @@ import {
   type HeartbeatInput,
   hasKeyConflict,
   heartbeatAnswer,
+  isReplaced,
   isSameWorker,
   type RemovedWorker,
+  type RemoveOutcome,
   retiredMax,
   type SignOfLife,
   type WorkerRecord,
@@ -165,10 +167,11 @@ export async function blockWorker(
 /** Its jobs are treated as if their leases had expired. A blocked worker stays known, because its block must last. */
 export async function removeWorker(
   tx: Transaction,
-  { workerId, rules, origin, by }: RemovedWorker,
-): Promise<boolean> {
+  { workerId, bootId, rules, origin, by }: RemovedWorker,
+): Promise<RemoveOutcome> {
   const worker = await lockWorker(tx.sql, workerId);
-  if (worker === null) return false;
+  if (worker === null) return "unknown";
+  if (isReplaced(worker, bootId)) return "replaced";
   await takeJobsAway(tx, workerId, { rules, origin });
   if (worker.blocked || isPaused(worker, rules.nowMs)) setInactive(tx, workerId);
   else {
@@ -177,7 +180,7 @@ export async function removeWorker(
   }
   tx.log(workerDeregistered(worker, by, { nowMs: rules.nowMs, origin }));
   tellWorker(tx, workerId);
-  return true;
+  return "ok";
 }
 
 async function takeJobsAway(tx: Transaction, workerId: string, how: ChangeContext): Promise<void> {

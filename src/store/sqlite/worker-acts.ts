@@ -9,8 +9,10 @@ import {
   type HeartbeatInput,
   hasKeyConflict,
   heartbeatAnswer,
+  isReplaced,
   isSameWorker,
   type RemovedWorker,
+  type RemoveOutcome,
   retiredMax,
   type SignOfLife,
   type WorkerRecord,
@@ -133,15 +135,19 @@ export function blockWorker(
 }
 
 /** Its jobs are treated as if their leases had expired. A blocked worker stays known, because its block must last. */
-export function removeWorker(context: Context, { workerId, rules, origin, by }: RemovedWorker): boolean {
+export function removeWorker(
+  context: Context,
+  { workerId, bootId, rules, origin, by }: RemovedWorker,
+): RemoveOutcome {
   const worker = getWorker(context, { workerId });
-  if (worker === null) return false;
+  if (worker === null) return "unknown";
+  if (isReplaced(worker, bootId)) return "replaced";
   takeJobsAway(context, workerId, { rules, origin });
   if (worker.blocked || isPaused(worker, rules.nowMs)) setInactive(context, workerId);
   else context.sql.run("DELETE FROM workers WHERE id = ?", workerId);
   appendEvent(context, workerDeregistered(worker, by, { nowMs: rules.nowMs, origin }));
   context.notice.worker(workerId);
-  return true;
+  return "ok";
 }
 
 /** There is no index by worker, so this looks at all held jobs. */

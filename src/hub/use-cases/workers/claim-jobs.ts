@@ -4,13 +4,13 @@ import type { WorkerFacts } from "../../../core/queue-key.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import { isPaused } from "../../../store/claim-pause.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
-import type { WorkerRecord } from "../../../store/worker-store.ts";
+import { isReplaced, type WorkerRecord } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { ParkedClaim } from "../../services/parked-claim.ts";
 import { traceWaits } from "../../services/trace-jobs.ts";
 import { admitWaitingClaim } from "../access/admit-stream.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
-import { findActingWorker } from "./find-worker.ts";
+import { findActingWorker, replacedWorker } from "./find-worker.ts";
 import { type LeasedJob, leaseOf } from "./sign-claim.ts";
 
 type ClaimRequest = {
@@ -39,7 +39,7 @@ const claimBytesMax = 3 * 1024 ** 2;
  * if the caller has hung up.
  */
 export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<LeasedJob[]> {
-  const worker = await findActingWorker(deps, request);
+  const worker = await findClaimant(deps, request);
   await checkWorkerRate(deps, request, {
     limit: "claims",
     perSecond: claimsPerSecondMax,
@@ -64,8 +64,16 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
   }
 }
 
+async function findClaimant(deps: HubDeps, request: ClaimRequest): Promise<WorkerRecord> {
+  const worker = await findActingWorker(deps, request);
+  if (isReplaced(worker, request.bootId)) throw replacedWorker(worker.id);
+  return worker;
+}
+
 /** What a claim specifies applies to that claim; the rest is as registered. */
-function claimFacts({ facts }: WorkerRecord, request: ClaimRequest): WorkerFacts {
+function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
+  // The process decides nothing about jobs, so the store need not be told of it with every claim.
+  const { bootId: _, ...facts } = worker.facts;
   // To a simple worker an empty list is the same as none; to others it means no types.
   const types = facts.isSimple && request.types?.length === 0 ? undefined : request.types;
   return {
@@ -137,7 +145,7 @@ async function lookUntilFound(deps: HubDeps, request: Claiming, parked: ParkedCl
     if (given.length > 0) return keep(deps, request, given);
     // It may have been blocked or drained while it waited, or have refused another claim.
     if (parked.isRecalled) return [];
-    const worker = await findActingWorker(deps, request);
+    const worker = await findClaimant(deps, request);
     if (worker.draining || isPaused(worker, clock.nowMs())) return [];
   }
 }

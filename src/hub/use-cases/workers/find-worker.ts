@@ -39,6 +39,17 @@ export function notYours({ tenantId }: Identity, workerId: string): WritError {
   return new WritError("PERMISSION_DENIED", `worker ${workerId} does not belong to tenant ${tenantId}`);
 }
 
+/**
+ * A name belongs to the process that registered it last. An earlier one would be given jobs of types that it does not handle,
+ * and would end the jobs of the later one when it leaves.
+ */
+export function replacedWorker(workerId: string): WritError {
+  return new WritError(
+    "WORKER_REPLACED",
+    `another process has registered as worker ${workerId} since; stop one of the two, or give one of them another worker id`,
+  );
+}
+
 /** The registered worker that makes this call, unless it is blocked. The call is a sign of life. */
 export async function findActingWorker(deps: HubDeps, input: Acting): Promise<WorkerRecord> {
   const worker = await checkActsAs(deps, input);

@@ -4,10 +4,15 @@ import type { Identity } from "../../../core/identity.ts";
 import type { Capability } from "../../../core/queue-key.ts";
 import { loadVerifyingKey } from "../../../signing/ed25519.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
-import type { HeartbeatAnswer, WorkerRecord, WorkerRegistration } from "../../../store/worker-store.ts";
+import {
+  type HeartbeatAnswer,
+  isReplaced,
+  type WorkerRecord,
+  type WorkerRegistration,
+} from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
-import { checkActsAs, findActingWorker, notYours } from "./find-worker.ts";
+import { checkActsAs, findActingWorker, notYours, replacedWorker } from "./find-worker.ts";
 
 const heartbeatsPerSecondMax = 2_000;
 
@@ -16,7 +21,7 @@ export async function registerWorker(
   deps: HubDeps,
   call: { identity: Identity; worker: WorkerRegistration; origin: Origin },
 ): Promise<void> {
-  await checkActsAs(deps, { identity: call.identity, workerId: call.worker.id });
+  const known = await checkActsAs(deps, { identity: call.identity, workerId: call.worker.id });
   if (call.worker.publicKey !== null) await checkKey(deps, call.worker.publicKey, call);
   const outcome = await deps.store.registerWorker({
     worker: call.worker,
@@ -24,7 +29,11 @@ export async function registerWorker(
     origin: call.origin,
   });
   deps.workers.forget(call.worker.id);
-  if (outcome === "ok") return;
+  if (outcome === "ok") {
+    // The process that had the name claims once more, and learns that it has it no longer.
+    if (isReplaced(call.worker, known?.facts.bootId)) deps.dispatcher.tell(call.worker.id, "work", {});
+    return;
+  }
   if (outcome === "not_yours") throw notYours(call.identity, call.worker.id);
   throw new WritError(
     "WORKER_KEY_CONFLICT",
@@ -53,6 +62,7 @@ type HeartbeatCall = {
   identity: Identity;
   origin: Origin;
   workerId: string;
+  bootId: string | undefined;
   /** A worker that stops reports it, and must be given nothing more. */
   isDraining: boolean;
   capabilities?: Capability[];
@@ -67,7 +77,8 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
     perSecond: heartbeatsPerSecondMax,
     refusal: `a worker may call ${heartbeatsPerSecondMax} times a second`,
   });
-  if (call.isDraining && known?.draining === false) {
+  // A process that was replaced stops too, and its successor must be given jobs all the same.
+  if (call.isDraining && known?.draining === false && !isReplaced(known, call.bootId)) {
     const nowMs = deps.clock.nowMs();
     await deps.store.setWorker({ workerId: call.workerId, set: { draining: true }, nowMs, origin: null });
     deps.workers.forget(call.workerId);
@@ -143,21 +154,24 @@ export async function setWorker(
   return worker;
 }
 
+/** A process that names itself removes the worker only if no later process has its name. */
 export async function removeWorker(
   deps: HubDeps,
-  call: { identity: Identity; workerId: string; origin: Origin },
+  call: { identity: Identity; workerId: string; origin: Origin; bootId?: string | undefined },
 ): Promise<void> {
   await checkActsAs(deps, call);
-  const removed = await deps.store.removeWorker({
+  const outcome = await deps.store.removeWorker({
     workerId: call.workerId,
+    bootId: call.bootId,
     rules: rulesNow(deps),
     origin: call.origin,
     by: call.identity.role === "worker" ? "worker" : "person",
   });
+  if (outcome === "replaced") throw replacedWorker(call.workerId);
   // A blocked worker stays known and is inactive now; a call from before must not make it active again.
   deps.signsOfLife.forget(call.workerId);
   deps.workers.forget(call.workerId);
-  if (!removed) throw unknownWorker(call.workerId);
+  if (outcome === "unknown") throw unknownWorker(call.workerId);
 }
 
 export function unknownWorker(workerId: string): WritError {

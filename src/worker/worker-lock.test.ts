@@ -1,0 +1,25 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { systemClock as clock } from "../runtime/clock.ts";
+import { silentLogger } from "../runtime/logger.ts";
+import { lockWorkerDir } from "./worker-lock.ts";
+
+test("a second worker in a folder is told that it needs an id of its own, because another folder has another key", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "writ-worker-lock-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const lock = await lockWorkerDir({ clock, logger: silentLogger }, dir);
+  onTestFinished(() => lock.release());
+  const leaving = new AbortController();
+  const told: unknown[] = [];
+  const warn = (_: unknown, sentence?: string) => {
+    told.push(sentence);
+    leaving.abort();
+  };
+  const waiting = lockWorkerDir({ clock, logger: { ...silentLogger, warn } }, dir, leaving.signal);
+  await expect(waiting).rejects.toThrow();
+  expect(told).toEqual([
+    expect.stringContaining("needs a worker id and a home of its own (`NODE_ID=ID writ worker --home DIR`"),
+  ]);
+});
