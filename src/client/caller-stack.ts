@@ -1,14 +1,5 @@
 import { WritError } from "../core/errors.ts";
 
-/**
- * Gives an error the stack of the code that is waiting here. It was made where an answer arrived, and what is there in the
- * stack tells nobody which of their calls has failed.
- */
-export function atCaller(error: unknown): unknown {
-  if (error instanceof WritError) Error.captureStackTrace(error, atCaller);
-  return error;
-}
-
 /** The stack of a call that is answered elsewhere. Nothing is written out before somebody reads it. */
 export type CallSite = { stack?: string };
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../runtime/clock.ts";
 
 type DeadlineOptions = {
@@ -14,6 +15,8 @@ export function openDeadline(clock: Clock, { signal, timeout }: DeadlineOptions)
   const onAbort = (): void => controller.abort(signal?.reason);
   const timer = timeout && clock.setTimer(() => controller.abort(timeout.error()), timeout.ms);
   if (signal?.aborted) onAbort();
+  // Many waits may share a signal, and each of them leaves it when it is over. Node 20 would warn of a leak at the eleventh.
+  if (signal !== undefined) setMaxListeners(0, signal);
   signal?.addEventListener("abort", onAbort, { once: true });
   return {
     signal: controller.signal,

@@ -16,5 +16,6 @@ export { isOver, type RpcJob, type RpcState, rpcStates } from "./rpc-job.ts";
 export type * from "./shapes.ts";
 export type { AttemptChunk, StreamAttemptsOptions } from "./stream-attempts.ts";
 export type { StreamOutputOptions } from "./stream-output.ts";
+export type { RunOptions } from "./submit-options.ts";
 export type { WaitOptions } from "./wait-job.ts";
-export { type EventsOptions, type RunOptions, Writ } from "./writ.ts";
+export { type EventsOptions, Writ } from "./writ.ts";

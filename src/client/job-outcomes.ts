@@ -1,4 +1,5 @@
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
+import { atCaller } from "../core/at-caller.ts";
 import { JobFailure } from "./job-failure.ts";
 import { resultOf } from "./job-result.ts";
 import type { Job } from "./shapes.ts";
@@ -23,7 +24,11 @@ export async function waitAll(
   options: WaitOptions,
 ): Promise<Job[]> {
   const ended: Job[] = new Array(jobs.length);
-  for await (const { index, job } of inTurnOfEnds(waits, jobs, options)) ended[index] = job;
+  try {
+    for await (const { index, job } of inTurnOfEnds(waits, jobs, options)) ended[index] = job;
+  } catch (error) {
+    throw atCaller(error);
+  }
   return ended;
 }
 
@@ -33,13 +38,17 @@ export async function* outcomes<Out>(
   jobs: readonly JobRef[],
   { definition, ...options }: WaitOptions & { definition?: JobDefinition<unknown, Out> | undefined },
 ): AsyncGenerator<JobOutcome<Out>> {
-  for await (const { job } of inTurnOfEnds(waits, jobs, options)) {
-    const { id } = job;
-    if (job.status !== "completed") yield { id, job, isCompleted: false, error: new JobFailure(job) };
-    else {
-      const result = await checkValue(definition?.result, resultOf(job), "result");
-      yield { id, job, isCompleted: true, result: result as Out };
+  try {
+    for await (const { job } of inTurnOfEnds(waits, jobs, options)) {
+      const { id } = job;
+      if (job.status !== "completed") yield { id, job, isCompleted: false, error: new JobFailure(job) };
+      else {
+        const result = await checkValue(definition?.result, resultOf(job), "result");
+        yield { id, job, isCompleted: true, result: result as Out };
+      }
     }
+  } catch (error) {
+    throw atCaller(error);
   }
 }
 

@@ -1,5 +1,6 @@
 import { WritError } from "../core/errors.ts";
 import { parseTraceparent } from "../core/trace-context.ts";
+import type { OptionNames } from "../runtime/check-options.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { homeOfUser, resolveHome } from "../runtime/home.ts";
 import { findCheckout } from "./checkout.ts";
@@ -27,6 +28,21 @@ export type WritOptions = {
   traceparent?: string | undefined;
   clock?: Clock | undefined;
   random?: (() => number) | undefined;
+};
+
+/** The names of `WritOptions`. */
+export const writOptions: OptionNames<WritOptions> = {
+  url: true,
+  token: true,
+  home: true,
+  certificate: true,
+  ca: true,
+  caFile: true,
+  allowInsecure: true,
+  retryMs: true,
+  traceparent: true,
+  clock: true,
+  random: true,
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,6 +2,7 @@ import { randomFillSync } from "node:crypto";
 import { JsonText } from "../contract/build-request.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import { batchJobsMax } from "../contract/submit-shapes.ts";
+import { atCaller } from "../core/at-caller.ts";
 import { WritError } from "../core/errors.ts";
 import { orderedUuids } from "../core/ids.ts";
 import { toJson } from "../core/to-json.ts";
@@ -51,7 +52,7 @@ export class SubmitQueue {
   submit(job: JobInput): Promise<Accepted> {
     const site = callSite(this.submit);
     return new Promise((resolve, reject) => {
-      const text = jobText(job);
+      const text = textAt(site, job);
       const bytes = Buffer.byteLength(text);
       if (this.#waitingBytes + bytes > waitingBytesMax) {
         throw new WritError(
@@ -152,7 +153,11 @@ export class SubmitQueue {
 
 /** Sends jobs as one batch: all are accepted, or none. */
 export async function submitBatch(hub: HubConnection, jobs: readonly JobInput[]): Promise<Accepted[]> {
-  return sendJobs(hub, jobs.map(jobText));
+  try {
+    return await sendJobs(hub, jobs.map(jobText));
+  } catch (error) {
+    throw atCaller(error);
+  }
 }
 
 async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<Accepted[]> {
@@ -160,6 +165,14 @@ async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<A
   const { jobs } = (await hub.call(jobRoutes.submitJobs, { body })).body;
   if (jobs.length === texts.length) return jobs;
   throw new WritError("HTTP_ERROR", `the hub answered a batch of ${texts.length} jobs with ${jobs.length}`);
+}
+
+function textAt(site: CallSite, job: JobInput): string {
+  try {
+    return jobText(job);
+  } catch (error) {
+    throw atSite(error, site);
+  }
 }
 
 /**

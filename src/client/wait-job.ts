@@ -1,10 +1,11 @@
 import { jobRoutes } from "../contract/job-routes.ts";
 import type { JobView } from "../contract/view-shapes.ts";
+import { atCaller } from "../core/at-caller.ts";
 import { invalidArgument, WritError } from "../core/errors.ts";
 import { isEnded } from "../core/job.ts";
 import { backOffMs } from "../runtime/back-off.ts";
+import type { OptionNames } from "../runtime/check-options.ts";
 import { WakeUp } from "../runtime/wake-up.ts";
-import { atCaller } from "./caller-stack.ts";
 import { openDeadline } from "./deadline.ts";
 import { EndFeed } from "./end-feed.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -20,6 +21,15 @@ export type WaitOptions = {
   /** Called before it asks again because the hub could not be reached. */
   onTrouble?: ((error: unknown) => void) | undefined;
 };
+
+/** The names of `WaitOptions`. */
+export const waitOptions: OptionNames<WaitOptions> = {
+  signal: true,
+  timeoutMs: true,
+  onEvent: true,
+  onTrouble: true,
+};
+
 /** By default until the job has ended. */
 type Until = {
   isDone?: (job: JobView) => boolean;

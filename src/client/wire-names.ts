@@ -11,6 +11,11 @@ export function wireNames(options: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).map(([name, value]) => [wireName(name), value]));
 }
 
-function wireName(name: string): string {
+export function wireName(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The other way round: `maxAttempts` for `max_attempts`. */
+export function optionName(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -6,6 +6,7 @@ import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { jobRoutes } from "../contract/job-routes.ts";
 import { type HealthView as Health, probeRoutes } from "../contract/probe-routes.ts";
 import type { ReceiptView } from "../contract/trust-view-shapes.ts";
+import { checkOptions } from "../runtime/check-options.ts";
 import { Files } from "./files.ts";
 import { Fleet } from "./fleet.ts";
 import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
@@ -14,7 +15,7 @@ import { JobFailure } from "./job-failure.ts";
 import { type ChangeJobsOptions, changeJobs, type ListPage, listJobsPage } from "./job-list.ts";
 import { type JobOutcome, type JobRef, outcomes, waitAll } from "./job-outcomes.ts";
 import { resultOf } from "./job-result.ts";
-import { optionsFromEnvironment, type WritOptions } from "./options.ts";
+import { optionsFromEnvironment, type WritOptions, writOptions } from "./options.ts";
 import type {
   Accepted,
   AuditFilter,
@@ -39,12 +40,11 @@ import type {
   Worker,
 } from "./shapes.ts";
 import { type StreamOutputOptions, streamOutput } from "./stream-output.ts";
+import { checkRunOptions, checkSubmitOptions, type RunOptions } from "./submit-options.ts";
 import { SubmitQueue, submitBatch } from "./submit-queue.ts";
-import { JobWaits, type WaitOptions } from "./wait-job.ts";
+import { JobWaits, type WaitOptions, waitOptions } from "./wait-job.ts";
 import { wireNames } from "./wire-names.ts";
 
-/** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
-export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
 export type EventsOptions = Omit<FollowEventsOptions, "onOpen" | "onLost">;
 
 /** A client of a hub. Every refusal is a WritError with the hub's code. */
@@ -58,6 +58,7 @@ export class Writ {
   readonly files: Files;
 
   constructor(options: WritOptions) {
+    checkOptions("Writ", options, writOptions);
     this.#hub = new HubConnection(options);
     this.fleet = new Fleet(this.#hub);
     this.files = new Files(this.#hub);
@@ -98,8 +99,10 @@ export class Writ {
   async run<In, Out, Params, Returned>(
     job: JobDefinition<In, Out, Params, Returned>,
     params: NoInfer<In>,
-    { submit, ...wait }: RunOptions = {},
+    options: RunOptions = {},
   ): Promise<Out> {
+    checkRunOptions(options);
+    const { submit, ...wait } = options;
     const { id, status } = await this.submit(job, params, submit);
     const ended = await this.#waits.wait(id, { ...wait, isNew: status === "pending" });
     if (ended.status !== "completed") throw new JobFailure(ended);
@@ -118,7 +121,8 @@ export class Writ {
     params: readonly unknown[] = [],
     options: SubmitOptions = {},
   ): Promise<Accepted[]> {
-    if (isList(jobs)) return submitBatch(this.#hub, jobs);
+    if (isList(jobs)) return await submitBatch(this.#hub, jobs);
+    checkSubmitOptions(options);
     return submitBatch(this.#hub, await Promise.all(params.map((each) => describe(jobs, each, options))));
   }
 
@@ -178,13 +182,15 @@ export class Writ {
   }
 
   /** Resolves with the job once it has ended, successfully or not. */
-  wait(id: string, options: WaitOptions = {}): Promise<Job> {
-    return this.#waits.wait(id, options);
+  async wait(id: string, options: WaitOptions = {}): Promise<Job> {
+    checkOptions("wait", options, waitOptions);
+    return await this.#waits.wait(id, options);
   }
 
   /** Resolves with all jobs, in this order, once the last has ended. Jobs are ids, or what `submit` has answered. */
-  waitAll(jobs: readonly JobRef[], options: WaitOptions = {}): Promise<Job[]> {
-    return waitAll(this.#waits, jobs, options);
+  async waitAll(jobs: readonly JobRef[], options: WaitOptions = {}): Promise<Job[]> {
+    checkOptions("waitAll", options, waitOptions);
+    return await waitAll(this.#waits, jobs, options);
   }
 
   /** The outcome of each job as soon as it has ended, with its result typed by the definition if there is one. */
@@ -200,8 +206,10 @@ export class Writ {
       | [JobDefinition<unknown, unknown>, readonly JobRef[], WaitOptions?]
   ): AsyncGenerator<JobOutcome<unknown>> {
     const [first, second, third] = given;
-    if (isList(first)) return outcomes(this.#waits, first, { ...(second as WaitOptions | undefined) });
-    return outcomes(this.#waits, second as readonly JobRef[], { ...third, definition: first });
+    const options = { ...(isList(first) ? (second as WaitOptions | undefined) : third) };
+    checkOptions("results", options, waitOptions);
+    if (isList(first)) return outcomes(this.#waits, first, options);
+    return outcomes(this.#waits, second as readonly JobRef[], { ...options, definition: first });
   }
 
   /** The live events of jobs, until the signal or the reader ends it. */
@@ -347,6 +355,7 @@ export class Writ {
     params?: unknown,
     options: SubmitOptions = {},
   ): Promise<Accepted> {
+    checkSubmitOptions(options);
     return this.#queue.submit(await describe(job, params, options));
   }
 

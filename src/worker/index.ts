@@ -2,9 +2,11 @@ import { homedir, hostname } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import type { JobDefinition } from "../contract/define-job.ts";
+import { atCaller } from "../core/at-caller.ts";
 import { WritError } from "../core/errors.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import { type HandlerFunction, handlerRunner } from "../runners/handler.ts";
+import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
 import { type Logger, warningLogger } from "../runtime/logger.ts";
 import { noProcesses } from "../sandbox/no-processes.ts";
 import { loadWorkerSettings } from "./settings.ts";
@@ -45,6 +47,20 @@ export type WorkerOptions = HubOptions & {
   logger?: Logger | undefined;
 };
 
+const workerOptions: OptionNames<WorkerOptions> = {
+  url: true,
+  token: true,
+  ca: true,
+  caFile: true,
+  allowInsecure: true,
+  workerId: true,
+  concurrency: true,
+  tags: true,
+  signingKeys: true,
+  dataDir: true,
+  logger: true,
+};
+
 const concurrencyDefault = 10;
 
 /** A worker inside your own program: its handlers are functions. */
@@ -54,6 +70,7 @@ export class Worker {
   #running: Promise<RunningWorker> | undefined;
 
   constructor(options: WorkerOptions) {
+    checkOptions("Worker", options, workerOptions);
     this.#options = options;
   }
 
@@ -77,7 +94,11 @@ export class Worker {
       throw new WritError("CONFIG_INVALID", "a worker needs at least one handler");
     if (this.#running !== undefined) throw new Error("the worker has already been started");
     this.#running = this.#begin();
-    await this.#running;
+    try {
+      await this.#running;
+    } catch (error) {
+      throw atCaller(error);
+    }
   }
 
   /** Lets running jobs end within 30 s, gives back the rest, and resolves when it has stopped. */

@@ -1,0 +1,31 @@
+import { jobSubmission } from "../contract/submit-shapes.ts";
+import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
+import type { SubmitOptions } from "./shapes.ts";
+import { type WaitOptions, waitOptions } from "./wait-job.ts";
+import { optionName, wireName } from "./wire-names.ts";
+
+/** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
+export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
+
+const runOptions: OptionNames<RunOptions> = { ...waitOptions, submit: true };
+
+/** What the definition and the params say already; a delay is given as text. */
+const notOptions = ["type", "params", "run", "solver_url", "solver_checksum", "delay_ms"];
+
+const submitOptions: Readonly<Record<string, true>> = Object.fromEntries(
+  [...Object.keys(jobSubmission.shape).filter((name) => !notOptions.includes(name)), "delay"].map(
+    (name): [string, true] => [optionName(name), true],
+  ),
+);
+
+/** Names that are written as the hub reads them, such as `max_attempts`, are options too. */
+export function checkSubmitOptions(options: SubmitOptions): void {
+  const named = Object.fromEntries(Object.keys(options).map((name) => [optionName(wireName(name)), true]));
+  checkOptions("submit", named, submitOptions);
+}
+
+export function checkRunOptions(options: RunOptions): void {
+  checkOptions("run", options, runOptions, (name) =>
+    Object.hasOwn(submitOptions, optionName(name)) ? `write { submit: { ${name} } };` : undefined,
+  );
+}
