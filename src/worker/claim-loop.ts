@@ -146,7 +146,7 @@ export class ClaimLoop implements Service {
       this.#deps.gate.setRegistered(false);
       this.#deps.onUnknown();
     } else if (hasCode(error, "WORKER_REPLACED")) {
-      this.#isRegistered = false;
+      this.#deps.gate.setRegistered(false);
       this.#deps.onReplaced(error as WritError);
     } else if (mayComeBack(error)) {
       this.#wasAway = true;
