@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional
 
-from .client import Writ, ended
-from .connection import pause_sec
-from .errors import JobFailed, TimedOut
+from .client import Writ
+from .errors import JobFailed, WritError
 
 # Each has a connection of its own to the hub. More calls than this wait for a thread.
 threads_max = 16
@@ -21,6 +19,7 @@ class AsyncWrit:
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._writ = Writ(*arguments, **options)
+        self._is_closed = False
         self._threads = ThreadPoolExecutor(threads_max, thread_name_prefix="writ")
 
     async def __aenter__(self) -> AsyncWrit:
@@ -30,7 +29,8 @@ class AsyncWrit:
         self.close()
 
     def close(self) -> None:
-        """Starts no more calls. Those that are under way end by themselves."""
+        """Starts no more calls: they raise CLIENT_CLOSED. Those that are under way end by themselves."""
+        self._is_closed = True
         self._threads.shutdown(wait=False)
 
     async def submit(self, type: str, params: Any = None, **fields: Any) -> str:
@@ -50,17 +50,12 @@ class AsyncWrit:
 
     async def wait(self, job_id: str, timeout_sec: Optional[float] = None) -> dict[str, Any]:
         """As `Writ.wait`, and holds no thread between two looks. Cancelling the task ends the wait; the job goes on."""
-        give_up_at = None if timeout_sec is None else time.monotonic() + timeout_sec
-        for attempt in range(1_000_000_000):
-            # No time at all is one look.
-            job = await self._call(self._writ.get, job_id)
-            if job["status"] in ended:
+        looks = self._writ._looks(job_id, timeout_sec)
+        while True:
+            job: Optional[dict[str, Any]] = await self._call(looks.look)
+            if job is not None:
                 return job
-            pause = min(pause_sec(attempt) / 2, 1.0)
-            if give_up_at is not None and time.monotonic() + pause > give_up_at:
-                raise TimedOut(f"job {job_id} is still {job['status']} after {timeout_sec} s")
-            await asyncio.sleep(pause)
-        raise TimedOut(f"job {job_id} was looked at too often")
+            await asyncio.sleep(looks.pause_sec())
 
     async def wait_all(self, job_ids: Iterable[str], timeout_sec: Optional[float] = None) -> Any:
         """The jobs when all have ended, in the order of the ids."""
@@ -86,5 +81,7 @@ class AsyncWrit:
             yield piece
 
     async def _call(self, act: Callable[..., Any], *arguments: Any, **fields: Any) -> Any:
+        if self._is_closed:
+            raise WritError("CLIENT_CLOSED", "this AsyncWrit was closed; open another one")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(act, *arguments, **fields))

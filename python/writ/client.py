@@ -10,12 +10,11 @@ from urllib.parse import quote, urlencode
 
 from .connection import Connection, pause_sec
 from .errors import JobFailed, TimedOut, WritError
+from .looks import Looks, ended
 
 batch_jobs_max = 1000
 # A batch may have 8 MiB; the rest is for commas and brackets.
 batch_bytes_max = 7 * 1024 * 1024
-first_look_sec = 1.0
-ended = ("completed", "failed", "quarantined")
 active = ("assigned", "running")
 
 
@@ -60,7 +59,7 @@ class Writ:
 
     def get(self, job_id: str) -> dict[str, Any]:
         """One job, as GET /jobs/:id answers it."""
-        return dict(self._call("GET", f"/jobs/{quote(job_id, safe='')}"))
+        return self._read(job_id)
 
     def list(self, **filters: Any) -> list[dict[str, Any]]:
         """The newest jobs that fit, as GET /jobs answers them: status, type, limit and the like."""
@@ -68,27 +67,12 @@ class Writ:
 
     def wait(self, job_id: str, timeout_sec: Optional[float] = None) -> dict[str, Any]:
         """The job when it has ended, however it did. Raises TimedOut when the caller's time is over. Looks at least once."""
-        begun_at = time.monotonic()
-        give_up_at = None if timeout_sec is None else begun_at + timeout_sec
-        # Even a caller without any time wants an answer to the first question.
-        deadline = None if give_up_at is None else max(give_up_at, begun_at + first_look_sec)
-        attempt = 0
+        looks = self._looks(job_id, timeout_sec)
         while True:
-            asked_at = time.monotonic()
-            try:
-                job = dict(self._call("GET", f"/jobs/{quote(job_id, safe='')}", deadline=deadline))
-            except WritError as error:
-                if deadline is None or not error.is_retryable or asked_at + self._retry_sec < deadline:
-                    raise
-                raise TimedOut(f"the hub did not show job {job_id} within {timeout_sec} s ({error.message})") from error
-            deadline = give_up_at
-            if job["status"] in ended:
+            job = looks.look()
+            if job is not None:
                 return job
-            pause = min(pause_sec(attempt) / 2, 1.0)
-            if give_up_at is not None and time.monotonic() + pause > give_up_at:
-                raise TimedOut(f"job {job_id} is still {job['status']} after {timeout_sec} s")
-            attempt += 1
-            time.sleep(pause)
+            time.sleep(looks.pause_sec())
 
     def result(self, job_id: str, timeout_sec: Optional[float] = None) -> Any:
         """Waits for the job and returns its result. Raises JobFailed if it did not complete."""
@@ -147,6 +131,12 @@ class Writ:
                 if not error.is_retryable or failures > 10:
                     raise
             time.sleep(pause_sec(failures))
+
+    def _read(self, job_id: str, *, deadline: Optional[float] = None) -> dict[str, Any]:
+        return dict(self._call("GET", f"/jobs/{quote(job_id, safe='')}", deadline=deadline))
+
+    def _looks(self, job_id: str, timeout_sec: Optional[float]) -> Looks:
+        return Looks(self._read, job_id, timeout_sec, self._retry_sec)
 
     def _submit_batch(self, jobs: list[dict[str, Any]]) -> list[str]:
         return [str(job["id"]) for job in self._call("POST", "/jobs/batch", {"jobs": jobs})["jobs"]]

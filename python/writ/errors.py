@@ -49,13 +49,20 @@ class TimedOut(WritError):
 
 
 class JobFailed(WritError):
-    """A job that somebody waited for did not complete. `job` is the whole job."""
+    """
+    A job that somebody waited for did not complete. `job` is the whole job, `fail_code` its failure code, and `fail_detail`
+    what narrows it down, such as a code of the handler's own, or None.
+    """
 
     def __init__(self, job: dict[str, Any]) -> None:
-        code = job.get("fail_detail") or job.get("fail_code") or "JOB_FAILED"
+        self.fail_code: Optional[str] = job.get("fail_code")
+        self.fail_detail: Optional[str] = job.get("fail_detail")
         history = job.get("fail_history") or [{"reason": job.get("fail_reason")}]
         self.reason = str(history[-1]["reason"])
-        super().__init__(code, f"job {job['id']} {job['status']}: {self.reason}")
+        why = self.fail_detail or self.fail_code
+        message = f"job {job['id']} {job['status']}: {'' if why is None else f'{why}: '}{self.reason}"
+        details = {"job_id": job["id"], "job_status": job["status"], "fail_code": self.fail_code, "fail_reason": self.reason}
+        super().__init__("JOB_FAILED", message, details=details)
         self.job = job
 
 

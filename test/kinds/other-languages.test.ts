@@ -161,7 +161,7 @@ working = threading.Thread(target=worker.run); working.start()
 hub = Writ()
 def failure(params):
     try: return hub.result(hub.submit("py.fails", params, max_attempts=1))
-    except JobFailed as failed: return failed.code, failed.reason
+    except JobFailed as failed: return failed.code, failed.fail_code, failed.reason
 print(failure("code")); print(failure("nan")); print(failure("other"))
 id = hub.submit("py.fails", "print")
 print(b"".join(hub.stream(id)), hub.result(id))
@@ -173,9 +173,9 @@ worker.stop(); working.join(); print(id)`;
     const lines = (await inPython(code)).trim().split("\n");
     const id = lines.pop()!;
     expect(lines).toEqual([
-      "('INVALID_JOB', 'not like this')",
-      "('EXECUTION_ERROR', 'ValueError: NaN and infinities are not JSON')",
-      `('EXECUTION_ERROR', "KeyError: 'other'")`,
+      "('JOB_FAILED', 'INVALID_JOB', 'not like this')",
+      "('JOB_FAILED', 'EXECUTION_ERROR', 'ValueError: NaN and infinities are not JSON')",
+      `('JOB_FAILED', 'EXECUTION_ERROR', "KeyError: 'other'")`,
       "b'one\\ntwo \\xc3\\xa9\\n' said",
       "NOT_FOUND",
       "INVALID_ARGUMENT",

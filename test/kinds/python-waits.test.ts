@@ -1,0 +1,121 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { Writ } from "../../src/client/index.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTestHub, type TestHub } from "../support/hub.ts";
+import { hasPython, pythonEnv, pythonNote } from "../support/python.ts";
+import { activeKey } from "../support/worker.ts";
+
+const execute = promisify(execFile);
+const hourMs = 3_600_000;
+
+describe.runIf(hasPython)(`what the Python package waits for${pythonNote}`, () => {
+  const dir = mkdtempSync(join(tmpdir(), "writ-python-waits-"));
+  let hub: TestHub;
+  let writ: Writ;
+
+  beforeAll(async () => {
+    hub = await startTestHub({ WRIT_LEASE_MS: String(hourMs) });
+    writ = new Writ({ url: hub.url, token: hub.admin });
+    writeFileSync(join(dir, "keys.pem"), activeKey(hub).publicKeyPem);
+  });
+  afterAll(async () => {
+    writ?.close();
+    await hub?.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  const env = () =>
+    pythonEnv({
+      HOME: dir,
+      WRIT_HUB_URL: hub.url,
+      WRIT_TOKEN: hub.admin,
+      WRIT_SIGNING_KEYS_FILE: join(dir, "keys.pem"),
+    });
+
+  async function python(code: string): Promise<string[]> {
+    return (await execute("python3", ["-c", code], { env: env(), cwd: dir })).stdout.trim().split("\n");
+  }
+
+  test("a wait lasts as long as the caller has allowed, and looks once more just before its end", async () => {
+    const printed = await python(`
+import asyncio, writ.client, writ.looks
+from writ import AsyncWrit, TimedOut, Writ
+
+class Clock:
+    now = 100.0
+    def monotonic(self): return self.now
+    def sleep(self, sec): self.now += sec
+
+clock = Clock()
+async def pause(sec): clock.sleep(sec)
+looked = []
+def call(*_, **__):
+    looked.append(clock.now)
+    return {"id": "j", "status": "running"}
+
+writ.client.time = writ.looks.time = clock
+asyncio.sleep = pause
+def tell(error):
+    print(f"{clock.now - 100:.3f} {100 + error_sec - looked[-1]:.3f} {error.message}")
+
+for error_sec in (2, 0.5):
+    hub, clock.now = Writ("http://127.0.0.1:1", "t"), 100.0
+    hub._hub.call = call
+    try: hub.wait("j", error_sec)
+    except TimedOut as error: tell(error)
+    hub, clock.now = AsyncWrit("http://127.0.0.1:1", "t"), 100.0
+    hub._writ._hub.call = call
+    try: asyncio.run(hub.wait("j", error_sec))
+    except TimedOut as error: tell(error)`);
+    expect(printed).toEqual(
+      [2, 2, 0.5, 0.5].map((sec) => `${sec.toFixed(3)} 0.100 job j is still running after ${sec} s`),
+    );
+  });
+
+  test("a client for asyncio that was closed says so with an error of the package", async () => {
+    const printed = await python(`
+import asyncio
+from writ import AsyncWrit, WritError
+
+async def main():
+    async with AsyncWrit() as hub:
+        id = await hub.submit("nobody")
+        waiting = asyncio.ensure_future(hub.wait(id))
+        await asyncio.sleep(0)
+    for call in (hub.get(id), hub.submit("nobody"), hub.wait(id, 1), waiting):
+        try: await call
+        except WritError as error: print(error.code)
+asyncio.run(main())`);
+    expect(printed).toEqual(Array(4).fill("CLIENT_CLOSED"));
+  });
+
+  test("a cancel reaches a handler long before the next heartbeat", async () => {
+    // A heartbeat once an hour would tell it too late for this test.
+    const code = `
+import writ.worker
+from writ import Worker
+writ.worker.beat_sec_max = 3600
+worker = Worker(worker_id="told", slots=1)
+@worker.handle("py.told")
+def told(params, job):
+    job.cancelled.wait()
+    return "cancelled"
+worker.run()`;
+    const worker = spawn("python3", ["-u", "-c", code], { env: env(), cwd: dir, stdio: "ignore" });
+    onTestFinished(async () => {
+      if (worker.exitCode === null && worker.kill("SIGKILL")) await once(worker, "exit");
+    });
+    for (let round = 0; round < 2; round++) {
+      const { id } = await writ.submit({ type: "py.told" });
+      await eventually("it runs", async () => (await writ.get(id)).status === "running");
+      expect(await writ.cancel(id)).toBe("asked");
+      expect(await writ.wait(id)).toMatchObject({ fail_code: "CANCELLED" });
+    }
+  });
+});
