@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { WritError } from "../core/errors.ts";
+import { deadLetterDaysDefault } from "../core/retention.ts";
 import { brokerUrlHelp, parseBrokerUrl } from "../runtime/mqtt/broker-address.ts";
 import {
   boolean,
@@ -128,7 +129,7 @@ const declarations = {
     parse: integer({ min: 1, max: 10_000 }),
     default: 500,
   },
-  deadLetterDays: { name: "WRIT_DEAD_LETTER_DAYS", parse: dayCount, default: 7 },
+  deadLetterDays: { name: "WRIT_DEAD_LETTER_DAYS", parse: dayCount, default: deadLetterDaysDefault },
   auditHotDays: { name: "WRIT_AUDIT_HOT_DAYS", parse: dayCount, default: 7 },
   auditColdDays: { name: "WRIT_AUDIT_COLD_DAYS", parse: dayCount, default: 365 },
   jobRetentionDays: { name: "WRIT_JOB_RETENTION_DAYS", parse: dayCount, default: 30 },

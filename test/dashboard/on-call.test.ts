@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { stillEnv } from "../support/hub.ts";
-import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { freshName, quarantinedJob, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";
 import { hubForAll } from "../support/use-hub.ts";
 import { signIn } from "./browser.ts";
@@ -83,6 +83,16 @@ browserSuite("what somebody on call reads", () => {
     expect(short.seen).toBeGreaterThanOrEqual(short.whole - 1);
     // Whatever the code, the line has half of the room.
     expect((await widths(long.id)).seen).toBeGreaterThan(80);
+  });
+
+  test("a dead letter says for how long it is kept, on its page and in the overview", async () => {
+    const { page } = admin;
+    const { id } = await quarantinedJob(hub);
+    const kept = "kept for 7 days, or as WRIT_DEAD_LETTER_DAYS says";
+    await page.goto(`${hub.url}/jobs/${id}`);
+    await page.getByText(`It is a dead letter, ${kept}; it can be retried until then.`).waitFor();
+    await page.goto(`${hub.url}/`);
+    await page.getByText(`failed in every attempt; ${kept}`).waitFor();
   });
 
   test("O-27 what is still loading is not asserted: it says that it loads", async () => {

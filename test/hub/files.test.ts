@@ -240,7 +240,7 @@ describe("files whose bytes were not restored", () => {
     const get = await hub.call("GET", `/jobs/${held.id}/artifacts/a/b.txt`, { token: hub.admin });
     expect(get).toMatchObject({ status: 410, code: "FILE_REMOVED" });
     const listed = await runCommand("jobctl", ["artifacts", "list", held.id], { home: hub.home });
-    expect(listed.stdout).toMatch(/a\/b\.txt .* not here/);
+    expect(listed.stdout).toMatch(/a\/b\.txt .* removed$/m);
     const saved = await runCommand("jobctl", ["artifacts", "get", held.id], { home: hub.home });
     expect(saved).toMatchObject({ exitCode: 4, stderr: expect.stringContaining("no longer stored") });
   });

@@ -53,5 +53,8 @@ test("the commands of docs/solvers.md do what the page says", async () => {
   await eventually("the hub listens", () => existsSync(join(home, "hub.json")));
   const { stdout } = await run("submit", Number(port));
   expect(JSON.parse(stdout)).toEqual({ sum: 5 });
-  expect(readFileSync(join(home, "worker/logs/worker.log"), "utf8")).toContain("solver downloaded");
+  const log = "worker/logs/worker.log";
+  expect(readFileSync(join(home, log), "utf8")).toContain("solver downloaded");
+  for (const page of ["troubleshooting", "operations"])
+    expect(readFileSync(join(root, `docs/${page}.md`), "utf8")).toContain(`\`${log}\``);
 });

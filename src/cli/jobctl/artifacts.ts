@@ -38,7 +38,7 @@ const columns: Column<Artifact>[] = [
   { title: "PATH", cell: ({ path }) => path, minWidth: 12 },
   { title: "SIZE", cell: ({ size }) => formatBytes(size) },
   { title: "SHA-256", cell: ({ sha256 }) => sha256, minWidth: 12 },
-  { title: "STATE", cell: ({ available }) => (available ? "stored" : "not here") },
+  { title: "STATE", cell: ({ available }) => (available ? "stored" : "removed") },
 ];
 
 function defineGet(command: Command, context: CliContext): void {

@@ -85,7 +85,7 @@ function FileRow({ id, file }: { id: string; file: File }) {
           <Icon name="download" />
         </a>
       ) : (
-        <span className="dimmer">gone</span>
+        <span className="dimmer">removed</span>
       )}
     </li>
   );

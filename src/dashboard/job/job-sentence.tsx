@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { EventView, JobView } from "../../contract/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
+import { deadLetterTime } from "../parts/dead-letter-time.ts";
 import { durationText, momentText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { lastLineOf } from "../parts/last-line.ts";
@@ -222,7 +223,9 @@ function adviceFor(job: JobView): string {
         : `It was submitted with ${durationText(submitted * 1000)}; its last attempt had ${durationText(job.timeout_sec * 1000)}. `;
     return `${doubled}A retry begins again with ${durationText(submitted * 1000)}; a copy can have more.`;
   }
-  return job.status === "quarantined" ? "It is kept as a dead letter until somebody retries it." : "";
+  return job.status === "quarantined"
+    ? `It is a dead letter, ${deadLetterTime}; it can be retried until then.`
+    : "";
 }
 
 function codesOf(job: JobView): string {

@@ -3,6 +3,7 @@ import type { StatisticsView } from "../../contract/statistics-routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { type Counts, countLabel } from "../hub/counts.ts";
 import { useQuery } from "../hub/use-query.ts";
+import { deadLetterTime } from "../parts/dead-letter-time.ts";
 import { countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
@@ -66,7 +67,7 @@ function deadLetters(counts: Counts | undefined): Item[] {
           {countLabel(counts.quarantined)} dead {counts.quarantined.count === 1 ? "letter" : "letters"}
         </b>
       ),
-      note: "failed in every attempt; kept until somebody retries them",
+      note: `failed in every attempt; ${deadLetterTime}`,
       act: { label: "Review", href: "/jobs?state=dead" },
     },
   ];
