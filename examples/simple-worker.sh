@@ -15,8 +15,9 @@ call() {
 register() { while [ "$(call /workers/register '{"worker_id":"'"$me"'","cores":1,"ram_gb":1}')" != 204 ]; do sleep 1; done; }
 # The first of these fields in the job: text, or a number.
 field() { printf %s "$job" | grep -oE "\"$1\":(\"[^\"]*\"|[0-9]+)" | head -n 1 | cut -d : -f 2- | tr -d '"'; }
-# A hub that is away, busy or locked is told again; any other answer is final.
-report() { while :; do case $(call "/jobs/$id/$1" "{$fence,$2}") in 2?? | 4[01]?) return ;; esac; sleep 1; done; }
+# A hub that is away, busy or locked is told again; any other answer is final, and a refusal is logged.
+report() { while :; do case $(call "/jobs/$id/$1" "{$fence,$2}") in 2??) return ;; 4[01]?) break ;; esac; sleep 1; done; refused "$1"; }
+refused() { echo "job $id: $1 refused: $(cat "$dir/answer")" >&2; return 1; }
 run() {
   job=$(cat "$dir/answer") id=$(field id) fence='"worker_id":"'$me'","attempt":'$(field attempt)',"token":"'$(field token)'"'
   params=${job#*'"params":'}
@@ -29,7 +30,8 @@ run() {
     # 409: the job was cancelled, or is somebody else's by now.
     [ $((waited % beat_sec)) != 0 ] || [ "$(call "/jobs/$id/heartbeat" "{$fence}")" != 409 ] || kill "$work" 2> /dev/null
   done
-  if wait "$work"; then report result "\"result\":$(cat "$dir/result")"; else report fail "\"reason\":\"exit code $?\""; fi
+  if wait "$work"; then report result "\"result\":$(cat "$dir/result")" || report fail '"reason":"the hub refused the result, which has to be JSON"'
+  else report fail "\"reason\":\"exit code $?\""; fi
   work=
 }
 register

@@ -39,9 +39,16 @@ def run(job, command):
             if call(path + "/heartbeat", fence)[0] == 409:
                 work.terminate()
     if work.returncode == 0:
-        call(path + "/result", {**fence, "result": json.loads(out)})
+        try:
+            status, answer = call(path + "/result", {**fence, "result": json.loads(out)})
+            reason = None if status == 200 else f"the hub refused the result: {answer['error']['message']}"
+        except ValueError as error:
+            reason = f"the result is not JSON: {error}"
     else:
-        call(path + "/fail", {**fence, "reason": errors.decode(errors="replace")[-500:] or f"exit code {work.returncode}"})
+        reason = errors.decode(errors="replace")[-500:] or f"exit code {work.returncode}"
+    if reason is not None:
+        print(f"job {job['id']} failed: {reason}", file=sys.stderr, flush=True)
+        call(path + "/fail", {**fence, "reason": reason})
 
 
 call("/workers/register", {**ME, "cores": 1, "ram_gb": 1})

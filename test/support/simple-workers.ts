@@ -16,6 +16,7 @@ const leaseSec = 6;
 const command = `params=$(cat)
 case $params in
   *fail*) echo "as the test wishes" >&2; exit 3 ;;
+  *words*) echo "no JSON" ;;
   *forever*) exec sleep 3600 ;;
   *long*) sleep ${2 * leaseSec}; echo '{"type":"'"$1"'"}' ;;
   *) printf '{"echo":%s}' "$params" ;;
@@ -42,6 +43,8 @@ export function describeSimpleWorkers(isOver: () => boolean): void {
     });
     const dir = mkdtempSync(join(tmpdir(), "writ-simple-"));
     const workers: ChildProcess[] = [];
+    /** What each has written to stderr. */
+    const printed = new Map<string, string>();
 
     beforeAll(async () => {
       writeFileSync(join(dir, "work.sh"), command);
@@ -63,8 +66,12 @@ export function describeSimpleWorkers(isOver: () => boolean): void {
         (await admin.createToken({ role, tenantId: name, userId: name })).token;
       const env = { PATH: process.env["PATH"], WRIT_HUB_URL: hub.url, BEAT_SEC: "1" };
       const [program = "", ...args] = [...words, "sh", join(dir, "work.sh")];
-      const options = { env: { ...env, WRIT_TOKEN: await token("worker") }, stdio: "ignore" as const };
-      workers.push(spawn(program, args, options));
+      const options = { env: { ...env, WRIT_TOKEN: await token("worker") } };
+      const worker = spawn(program, args, { ...options, stdio: ["ignore", "ignore", "pipe"] });
+      workers.push(worker);
+      worker.stderr.setEncoding("utf8").on("data", (piece: string) => {
+        printed.set(name, (printed.get(name) ?? "") + piece);
+      });
       const user = new Writ({ url: hub.url, token: await token("user"), retryMs: 60_000 });
       admin.close();
       return user;
@@ -88,6 +95,7 @@ export function describeSimpleWorkers(isOver: () => boolean): void {
         long: await submit({ type: "long", params: "long" }),
         quick: await submit({ type: "quick", params: { text: 'a "quoted" ,"priority": text', list: [1] } }),
         failing: await submit({ type: "failing", params: "fail", max_attempts: 1 }),
+        words: await submit({ type: "words", params: "words", max_attempts: 1 }),
       };
     }
 
@@ -103,6 +111,9 @@ export function describeSimpleWorkers(isOver: () => boolean): void {
         result: { echo: { text: 'a "quoted" ,"priority": text', list: [1] } },
       });
       expect(await ended(ids.failing)).toMatchObject({ status: "failed", fail_code: "EXECUTION_ERROR" });
+      const { status, fail_history } = await ended(ids.words);
+      expect([status, fail_history.at(-1)?.reason]).toEqual(["failed", expect.stringContaining("JSON")]);
+      expect([...printed.values()].filter((text) => text.includes(ids.words))).toHaveLength(1);
     }
 
     test("each is a page long", () => {
