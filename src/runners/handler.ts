@@ -116,7 +116,9 @@ function thrownOutcome({ logger }: RunnerDeps, context: RunContext, error: unkno
     const { job_id, attempt } = context.lease;
     const { type } = context.document;
     const code = failure.ownCode ?? failure.detail ?? failure.code;
-    const sentence = `the handler of ${type} failed: ${failure.reason.replaceAll(/\s*\n\s*/g, " | ")}`;
+    // The sentence is all that a program without a logger of its own shows, so it names the job too.
+    const reason = failure.reason.replaceAll(/\s*\n\s*/g, " | ");
+    const sentence = `the handler of ${type} failed in job ${job_id}, attempt ${attempt}: ${reason}`;
     const { secrets } = context;
     logger.warn({ job_id, attempt, type, code: secrets.maskMessage(code) }, secrets.maskMessage(sentence));
   }
@@ -156,15 +158,16 @@ function watchStop(
   { settings, clock, logger }: RunnerDeps,
   context: RunContext,
 ): { abandoned: Promise<RunOutcome>; forget(): void } {
-  const { signal, hurry, lease } = context;
+  const { signal, hurry, lease, document } = context;
   const { promise: abandoned, resolve } = Promise.withResolvers<RunOutcome>();
   let isOver = false;
   let timer: Timer | undefined;
   const abandon = (): void => {
     if (isOver) return;
+    const { job_id, attempt } = lease;
     logger.warn(
-      { job_id: lease.job_id, attempt: lease.attempt },
-      "a handler did not stop when it was told to",
+      { job_id, attempt },
+      `the handler of ${document.type} did not stop when it was told to; job ${job_id} has ended without it`,
     );
     resolve(stoppedOutcome(stopReasonOf(signal), context));
   };

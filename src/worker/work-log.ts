@@ -68,7 +68,8 @@ export class WorkLog {
   ended(held: HeldJob, facts: EndFacts): void {
     const { outcome } = facts;
     if (isRefusal(outcome)) {
-      this.#logger.warn({ ...lineOf(this.#clock, held, facts), reason: outcome.reason }, "refused a job");
+      const line = { ...lineOf(this.#clock, held, facts), reason: outcome.reason };
+      this.#logger.warn(line, `refused job ${line.job_id}`);
       if (this.#counts !== null) this.#counts.refused++;
       return;
     }

@@ -127,7 +127,7 @@ describe("writ up", () => {
       const ended = await run("node_modules/.bin/node", [join(root, "examples", example)]);
       expect(ended.code).toBe(0);
       // A handler that refuses its job says so in the worker's log, and nothing else is wrong.
-      expect(ended.stderr).toMatch(/^(?:writ worker \S+: (?:the handler of add failed|refused a job).*\n)*$/);
+      expect(ended.stderr).toMatch(/^(?:writ worker \S+: (?:the handler of add failed|refused job).*\n)*$/);
       expect(ended.stdout).not.toBe("");
     });
   }

@@ -48,7 +48,7 @@ test("O-18 the worker's log tells each job that it claimed and ended, over rotat
   const claimed = lines.filter(({ msg }) => msg === "claimed jobs");
   expect(claimed.flatMap(({ job_ids }) => job_ids)).toEqual(expect.arrayContaining(ids));
   expect(lines.filter(({ level }) => level === "warn")).toMatchObject([
-    { msg: "refused a job", job_id: bad, code: "INVALID_JOB", detail: "NO_SUCH_SECRET" },
+    { msg: `refused job ${bad}`, job_id: bad, code: "INVALID_JOB", detail: "NO_SUCH_SECRET" },
   ]);
 });
 
