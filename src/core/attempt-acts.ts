@@ -13,6 +13,8 @@ import {
 } from "./outcome.ts";
 import { parseQueueKey } from "./queue-key.ts";
 
+type Moved = Extract<Outcome, { kind: "moved" }>;
+
 /** Long enough for a worker to stop a process tree itself (5 s of grace) and report it before the hub acts. */
 const timeoutGraceMs = 6_000;
 const releaseDelayMs = 5_000;
@@ -171,7 +173,7 @@ function takenBack(
 
 /**
  * The end of an attempt. A short one is not announced before it has ended: then its start, by the worker's clock, is
- * recorded with its end, and before it.
+ * recorded with its end, and before it. A function that ended at once leaves no record of its start, but the job has the time.
  */
 export function endAttempt(
   job: JobRecord,
@@ -180,7 +182,9 @@ export function endAttempt(
 ): Outcome {
   const end = change.act === "result" ? result(job, change, rules) : fail(job, change, rules);
   if (end.kind !== "moved") return end;
-  if (job.status !== "assigned" || change.startedAt === undefined) return withRunTime(job, end, change.ranMs);
+  if (job.status !== "assigned") return withRunTime(job, end, change.ranMs);
+  if (change.startedAt === undefined)
+    return withRunTime(job, withStart(job, end, change.ranMs), change.ranMs);
   // The two clocks may differ, but it cannot have started before it was claimed, or after its end.
   const startedAt = Math.min(rules.nowMs, Math.max(job.claimedAt ?? rules.nowMs, change.startedAt));
   const details = { status: "running", worker_id: job.workerId };
@@ -189,12 +193,16 @@ export function endAttempt(
   return withRunTime(job, { ...end, patch, events: [begun, ...end.events] }, change.ranMs);
 }
 
+/** How long it ran, back from now: the clocks of worker and hub may differ. A job that is queued again has no start. */
+function withStart(job: JobRecord, end: Moved, ranMs: number | undefined): Moved {
+  const { completedAt } = end.patch;
+  if (ranMs === undefined || completedAt == null || job.claimedAt === null) return end;
+  const startedAt = Math.max(job.claimedAt, completedAt - Math.max(0, ranMs));
+  return { ...end, patch: { startedAt, ...end.patch } };
+}
+
 /** The hub cannot know how long an attempt ran that started or ended while it was away. */
-function withRunTime(
-  job: JobRecord,
-  end: Extract<Outcome, { kind: "moved" }>,
-  ranMs: number | undefined,
-): Outcome {
+function withRunTime(job: JobRecord, end: Moved, ranMs: number | undefined): Outcome {
   if (ranMs === undefined || end.patch.completedAt == null) return end;
   return { ...end, patch: { ...end.patch, usage: usageWithRunTime({ ...job, ...end.patch }, ranMs) } };
 }

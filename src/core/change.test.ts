@@ -126,6 +126,22 @@ describe("the end of an attempt that was never announced", () => {
     expect(eventsOf(outcome).map(({ event }) => event)).toEqual(["JOB_COMPLETED"]);
   });
 
+  it("has the time of its start, and no record of it, if only the length of its run is known", () => {
+    const outcome = decideChange(aJob("assigned", claimed), { ...result, ranMs: 40 }, rules);
+    expect(patchOf(outcome)).toMatchObject({ status: "completed", startedAt: nowMs - 40 });
+    expect(eventsOf(outcome).map(({ event }) => event)).toEqual(["JOB_COMPLETED"]);
+    const again = decideChange(aJob("assigned", claimed), { ...failure, ranMs: 40 }, rules);
+    expect(patchOf(again)).toMatchObject({ status: "pending", startedAt: null });
+  });
+
+  it.each([
+    ["longer than it was claimed", 60_000, nowMs - 500],
+    ["less than no time", -60_000, nowMs],
+  ])("started between its claim and its end, even if it ran %s", (_, ranMs, kept) => {
+    const outcome = decideChange(aJob("assigned", claimed), { ...result, ranMs }, rules);
+    expect(patchOf(outcome)).toMatchObject({ startedAt: kept });
+  });
+
   it("has no start if nobody says when that was", () => {
     const outcome = decideChange(aJob("assigned", claimed), result, rules);
     expect(patchOf(outcome)).not.toHaveProperty("startedAt");

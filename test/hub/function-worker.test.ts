@@ -51,6 +51,18 @@ async function startWorker(options: Partial<WorkerOptions>, type: string, run: (
   return worker;
 }
 
+test("a function that ends at once leaves a job with the time of its start", async () => {
+  const type = freshName("short");
+  await startWorker({ workerId: freshName("sdk"), dataDir: freshHome() }, type, () => 1);
+  const { id } = await submitJob(hub, { type, run: { kind: "handler" } });
+  const job = await eventually("it has ended", async () => {
+    const seen = await jobReader(hub)(id);
+    return seen.status === "completed" && seen;
+  });
+  expect(job.started_at).toBeGreaterThanOrEqual(job.created_at);
+  expect(job.started_at).toBeLessThanOrEqual(job.completed_at!);
+});
+
 test("a second worker with the same id and a home of its own is refused, and told to take another id", async () => {
   const [workerId, type] = [freshName("sdk"), freshName("same")];
   await startWorker({ workerId, dataDir: freshHome() }, type, () => 1);
