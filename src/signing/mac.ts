@@ -65,6 +65,14 @@ export function macOfText(macKey: Buffer, purpose: string, text: string): Buffer
   return createHmac("sha256", keyOf(macKey)).update(purpose).update(text).digest();
 }
 
+/**
+ * The MAC of a frame's head: one for everything that a group of acts has written. Every head begins with the same letters and
+ * its version, which are its purpose: no other text that we seal begins like that.
+ */
+export function sealFrame(macKey: Buffer, head: Uint8Array): Buffer {
+  return createHmac("sha256", keyOf(macKey)).update(head).digest();
+}
+
 const checkPurpose = "writ key check 1\n";
 
 /** A value, in hex, by which a database recognises the key that seals its documents. It says nothing about the key. */
