@@ -9,6 +9,7 @@ import { FolderOutputs } from "../../output/folder/folder-outputs.ts";
 import { jobOutputDir, outputPath } from "../../output/folder/output-path.ts";
 import { KeptOutputs } from "../../output/kept-outputs.ts";
 import type { Store } from "../../store/store.ts";
+import { LeftOutputs } from "./left-outputs.ts";
 import { OutputSurvey } from "./output-survey.ts";
 import { OutputTally } from "./output-tally.ts";
 
@@ -110,12 +111,9 @@ describe("folders of jobs that the store does not know", () => {
 
 function surveyOn(store: Store): OutputSurvey {
   const logger = pino({}, { write: (line: string) => void log.push(line) });
-  return new OutputSurvey({
-    store,
-    outputs: new KeptOutputs(new FolderOutputs(outputsDir), store),
-    outputTally: new OutputTally(store),
-    logger,
-  });
+  const outputs = new KeptOutputs(new FolderOutputs(outputsDir), store);
+  const deps = { store, outputs, outputTally: new OutputTally(store), logger };
+  return new OutputSurvey(deps, new LeftOutputs(deps));
 }
 
 /** The store as it is, but for a look at what happens around one question to it. */

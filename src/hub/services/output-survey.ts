@@ -1,5 +1,6 @@
 import { outputStreams } from "../../core/output-stream.ts";
 import type { HubDeps } from "../deps.ts";
+import type { LeftOutputs } from "./left-outputs.ts";
 import { StrayOutputs } from "./stray-outputs.ts";
 
 type Deps = Pick<HubDeps, "store" | "outputs" | "outputTally" | "logger">;
@@ -14,13 +15,15 @@ const pagesPerStep = 8;
  */
 export class OutputSurvey {
   readonly #deps: Deps;
+  readonly #left: LeftOutputs;
   readonly #strays: StrayOutputs;
   #pages: AsyncGenerator<string[]> | undefined;
   #isListed = false;
   #isGivenUp = false;
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, left: LeftOutputs) {
     this.#deps = deps;
+    this.#left = left;
     this.#strays = new StrayOutputs(deps);
   }
 
@@ -51,15 +54,16 @@ export class OutputSurvey {
     for (const note of notes) {
       if (!note.isNoted || note.droppedThrough > 0) await this.#settle(note);
     }
+    if (notes.some(({ droppedThrough }) => droppedThrough > 0)) await this.#left.removeAll();
   }
 
   async #settle({ jobId, isNoted, droppedThrough }: Note): Promise<void> {
     const { outputs, outputTally } = this.#deps;
     const attempts = await outputs.listAttempts(jobId);
     const dropped = attempts.filter((attempt) => attempt <= droppedThrough);
-    if (dropped.length > 0) await outputs.removeAttempts(jobId, dropped);
+    if (dropped.length > 0) this.#left.add({ jobId, remove: () => outputs.removeAttempts(jobId, dropped) });
     if (isNoted) return;
-    for (const attempt of attempts) {
+    for (const attempt of attempts.filter((one) => one > droppedThrough)) {
       const sizes = await outputs.sizes({ jobId, attempt });
       for (const stream of outputStreams) {
         if (sizes[stream] > 0) outputTally.set({ jobId, attempt, stream }, sizes[stream]);

@@ -1,33 +1,32 @@
 import { repeat, type Service } from "../../runtime/service.ts";
 import { moveCold } from "../audit/move-cold.ts";
 import type { HubDeps } from "../deps.ts";
+import { LeftOutputs } from "./left-outputs.ts";
 
 const dayMs = 86_400_000;
 const roundMs = 600_000;
 const itemsPerTurn = 500;
-/** From so many on it is the storage that fails, and not one output: no more jobs are deleted until it works again. */
-const failuresMax = 10;
 
 /** Deletes what has been kept long enough: finished jobs with their output, dead letters, receipts, audit records. */
 export function createRetention(deps: HubDeps): Service {
   const { clock, logger, settings } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "old jobs could not be removed");
-  /** Deleted jobs whose output is still there. */
-  const left = new Set<string>();
+  /** Of deleted jobs. No more are deleted while the storage fails. */
+  const left = new LeftOutputs(deps);
   return repeat({ name: "retention", intervalMs: roundMs, clock, onError }, async (signal) => {
     const nowMs = clock.nowMs();
     const endedBefore = nowMs - settings.jobRetentionDays * dayMs;
     const quarantinedBefore = nowMs - settings.deadLetterDays * dayMs;
-    await removeOutputs(deps, left);
-    while (!signal.aborted && left.size < failuresMax) {
+    await left.removeAll();
+    while (!signal.aborted && !left.isStorageFailing) {
       const removed = await deps.store.pruneJobs({
         endedBefore,
         quarantinedBefore,
         limit: itemsPerTurn,
         nowMs,
       });
-      for (const jobId of removed) left.add(jobId);
-      await removeOutputs(deps, left);
+      for (const jobId of removed) left.add({ jobId, remove: () => deps.outputs.remove(jobId) });
+      await left.removeAll();
       if (removed.length < itemsPerTurn) break;
     }
     // A job that is kept longer than the audit trail keeps the signature behind its receipt.
@@ -37,31 +36,6 @@ export function createRetention(deps: HubDeps): Service {
     await pruneAll(signal, () => deps.store.pruneReceiptSignatures(turn));
     await moveCold(deps, signal);
   });
-}
-
-/**
- * The jobs are deleted already, so one whose output cannot be removed must not keep that of the others. It stays in `left`, for
- * the next round; what is in there when the hub stops belongs to no job, and is removed after the next start.
- */
-async function removeOutputs(
-  { outputs, logger }: Pick<HubDeps, "outputs" | "logger">,
-  left: Set<string>,
-): Promise<void> {
-  const failures: { jobId: string; error: unknown }[] = [];
-  for (const jobId of [...left]) {
-    try {
-      await outputs.remove(jobId);
-      left.delete(jobId);
-    } catch (error) {
-      failures.push({ jobId, error });
-    }
-  }
-  const [first] = failures;
-  if (first === undefined) return;
-  logger.error(
-    { err: first.error, job_id: first.jobId, count: failures.length },
-    "the output of deleted jobs could not be removed; it is tried again in the next round",
-  );
 }
 
 /** In turns, so that no transaction is long, until one finds less than it may take. */

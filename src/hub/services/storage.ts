@@ -1,6 +1,7 @@
 import type { Outputs } from "../../output/outputs.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
+import { LeftOutputs } from "./left-outputs.ts";
 import { OutputSurvey } from "./output-survey.ts";
 
 /** This is also how much is unrecorded about sizes when the hub is killed. */
@@ -12,6 +13,8 @@ const marginShare = 0.05;
 /** A turn is one transaction; a round that removes this much leaves the rest to the next one. */
 const jobsPerTurn = 100;
 const turnsPerRound = 50;
+/** How many rounds pass until output that could not be removed is tried again: ten minutes. */
+const roundsUntilAgain = 120;
 
 type Deps = Pick<
   HubDeps,
@@ -26,15 +29,18 @@ export function createStorage(deps: Deps): Service {
   const { clock, logger, outputTally } = deps;
   const onError = (error: unknown) =>
     logger.error({ err: error }, "outputs could not be kept below the ceiling");
-  const survey = new OutputSurvey(deps);
+  const left = new LeftOutputs(deps);
+  const survey = new OutputSurvey(deps, left);
   let isOver = false;
+  let rounds = 0;
   const service = repeat({ name: "storage", intervalMs: roundMs, clock, onError }, async (signal) => {
+    if (rounds++ % roundsUntilAgain === 0) await left.removeAll();
     if (deps.leadership.isLeader) await survey.step(signal);
     await outputTally.noteAll();
     await deps.outputs.syncOverdue(signal);
     const ceiling = deps.settings.maxStorageBytes ?? (await ceilingOf(deps.outputs));
     if (outputTally.keptBytes > ceiling && deps.leadership.isLeader)
-      await makeRoom(deps, { ceiling, signal });
+      await makeRoom(deps, { ceiling, signal, left });
     const wasOver = isOver;
     isOver = outputTally.keptBytes > ceiling;
     if (isOver && !wasOver) {
@@ -59,19 +65,20 @@ async function ceilingOf(outputs: Outputs): Promise<number> {
 
 async function makeRoom(
   deps: Deps,
-  { ceiling, signal }: { ceiling: number; signal: AbortSignal },
+  { ceiling, signal, left }: { ceiling: number; signal: AbortSignal; left: LeftOutputs },
 ): Promise<void> {
   const downToBytes = Math.floor(ceiling * (1 - marginShare));
   let jobs = 0;
   let bytes = 0;
-  for (let turn = 0; turn < turnsPerRound && !signal.aborted; turn++) {
+  for (let turn = 0; turn < turnsPerRound && !signal.aborted && !left.isStorageFailing; turn++) {
     const nowMs = deps.clock.nowMs();
     const { dropped, keptBytes } = await deps.store.dropOutputs({ downToBytes, limit: jobsPerTurn, nowMs });
     deps.outputTally.keptBytes = keptBytes;
     // The store first: output that is listed but gone would be wrong, while leftover output only wastes space.
     for (const { jobId, attempts } of dropped) {
-      await deps.outputs.removeAttempts(jobId, attempts);
+      left.add({ jobId, remove: () => deps.outputs.removeAttempts(jobId, attempts) });
     }
+    await left.removeAll();
     jobs += dropped.length;
     bytes += dropped.reduce((sum, one) => sum + one.bytes, 0);
     if (dropped.length < jobsPerTurn) break;

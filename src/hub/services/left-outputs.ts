@@ -1,0 +1,46 @@
+import type { HubDeps } from "../deps.ts";
+
+type Left = { jobId: string; remove: () => Promise<void> };
+
+/** From so many on it is the storage that fails, and not one output. */
+const failuresMax = 10;
+
+/**
+ * Output that the store no longer lists, and that is still there. One that cannot be removed must not keep that of other jobs:
+ * it stays in here until it is tried again. What is in here when the hub stops is found and removed after the next start.
+ */
+export class LeftOutputs {
+  readonly #logger: HubDeps["logger"];
+  #left: Left[] = [];
+
+  constructor({ logger }: Pick<HubDeps, "logger">) {
+    this.#logger = logger;
+  }
+
+  /** Then the store should forget no more outputs, because nothing is gained by it. */
+  get isStorageFailing(): boolean {
+    return this.#left.length >= failuresMax;
+  }
+
+  add(left: Left): void {
+    this.#left.push(left);
+  }
+
+  async removeAll(): Promise<void> {
+    const failures: { left: Left; error: unknown }[] = [];
+    for (const left of this.#left) {
+      try {
+        await left.remove();
+      } catch (error) {
+        failures.push({ left, error });
+      }
+    }
+    this.#left = failures.map(({ left }) => left);
+    const [first] = failures;
+    if (first === undefined) return;
+    this.#logger.error(
+      { err: first.error, job_id: first.left.jobId, count: failures.length },
+      "the output of jobs could not be removed; it is tried again in the next round",
+    );
+  }
+}
