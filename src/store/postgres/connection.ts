@@ -1,7 +1,10 @@
+import { randomInt } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import type { DatabaseInUse } from "../database-in-use.ts";
 import { compareDatabase, isDropped } from "./compare-database.ts";
-import { isAborted, unreachable } from "./postgres-error.ts";
+import { connectionsMax, endConnectionsText, markConnectionText } from "./locks.ts";
+import { blame, isAborted, unreachable } from "./postgres-error.ts";
 
 export type SqlValue = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
 
@@ -21,12 +24,20 @@ export type ConnectionSettings = {
   silence?: AbortSignal;
   /** For hubs: once they use a database, every new connection is compared with it, before anything else is done on it. */
   inUse?: DatabaseInUse;
+  /**
+   * Numbers of connections that were lost while the server was at work for them. If it has received only a part of what was
+   * sent, it waits for the rest, with all its locks, and no timeout of its own ends that: the next connection does.
+   */
+  leftBehind?: Set<number>;
 };
 
 const hotText = `; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
   SET enable_mergejoin = off`;
 
 const connectWithinMs = 10_000;
+/** What a lost connection has begun is nearly always over by then; if not, calls wait for its locks. */
+const endingTriesMax = 20;
+const endingMs = 50;
 
 /**
  * One connection. Statements are sent at once, without a wait for the answers of those before them, and each is prepared
@@ -34,14 +45,17 @@ const connectWithinMs = 10_000;
  */
 export class Connection {
   readonly #client: pg.Client;
+  readonly #number = randomInt(connectionsMax);
+  readonly #leftBehind: Set<number>;
   readonly #names = new Map<string, string>();
   readonly #onLost: (() => void)[] = [];
   #lost: Error | null = null;
   /** The last failure that was not a consequence of another one. */
   #failure: unknown = null;
 
-  private constructor(client: pg.Client) {
+  private constructor(client: pg.Client, leftBehind: Set<number>) {
     this.#client = client;
+    this.#leftBehind = leftBehind;
     client.on("error", (error) => this.#lose(error));
     client.on("end", () => this.#lose(new Error("the connection was closed")));
   }
@@ -52,6 +66,7 @@ export class Connection {
     isHot = false,
     silence,
     inUse,
+    leftBehind = new Set(),
   }: ConnectionSettings): Promise<Connection> {
     const client = new pg.Client({
       connectionString: url,
@@ -61,15 +76,17 @@ export class Connection {
       pipeline: true,
       types: { getTypeParser: (oid, format) => parserOf(oid) ?? pg.types.getTypeParser(oid, format) },
     } as pg.ClientConfig);
-    const connection = new Connection(client);
+    const connection = new Connection(client, leftBehind);
     connection.#heed(silence);
     try {
       await client.connect();
       await client.query(
         `SET search_path = ${schema}, pg_catalog; SET idle_in_transaction_session_timeout = ${idleInTransactionMs};
-          SET client_encoding = 'UTF8'; SET jit = off; SET default_transaction_isolation = 'read committed'${isHot ? hotText : ""}`,
+          SET client_encoding = 'UTF8'; SET jit = off; SET default_transaction_isolation = 'read committed'${isHot ? hotText : ""};
+          ${markConnectionText(connection.#number)}`,
       );
       if (inUse?.isOpen) await compareDatabase(connection, inUse);
+      await connection.#endLeftBehind();
       if (inUse !== undefined) connection.onLost(inUse.onOther(() => connection.destroy()));
       return connection;
     } catch (error) {
@@ -181,7 +198,18 @@ export class Connection {
       return await answer;
     } catch (error) {
       if (!isAborted(error)) this.#failure = error;
+      if (blame(error) === "connection") this.#leftBehind.add(this.#number);
       throw this.#failure ?? error;
+    }
+  }
+
+  async #endLeftBehind(): Promise<void> {
+    for (let tries = 0; this.#leftBehind.size > 0 && tries < endingTriesMax; tries++) {
+      if (tries > 0) await setTimeout(endingMs);
+      const asked = [...this.#leftBehind];
+      const left = await this.all<{ number: number }>(endConnectionsText, asked);
+      const numbers = new Set(left.map(({ number }) => number));
+      for (const number of asked) if (!numbers.has(number)) this.#leftBehind.delete(number);
     }
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Answer } from "./answers.ts";
 import { Connection, type ConnectionSettings } from "./connection.ts";
-import { blame, outcomeUnknown } from "./postgres-error.ts";
+import { blame, nothingStored, outcomeUnknown } from "./postgres-error.ts";
 import type { ServerPulse } from "./server-pulse.ts";
 import type { Finished, Transaction } from "./transaction.ts";
 
@@ -40,7 +40,9 @@ export class Lane {
     act: (tx: Transaction) => Promise<Answer[]>,
   ): Promise<Done> {
     const sql = await this.#open();
-    await this.#keepRow(sql);
+    await this.#keepRow(sql).catch((error: unknown) => {
+      throw blame(error) === "connection" ? nothingStored(error) : error;
+    });
     const tx = open(sql);
     const group = ++this.#group;
     let answers: Answer[] | null = null;
@@ -53,7 +55,7 @@ export class Lane {
       // The commit was on its way. Whether it arrived is written in the row of this lane.
       if (answers !== null && this.#sql === null && (await this.#wasKept(group)))
         return { answers, tx, finished: null };
-      throw error;
+      throw blame(error) === "connection" ? nothingStored(error) : error;
     }
   }
 

@@ -20,6 +20,23 @@ export const takeAllSeatsText = `SELECT pg_try_advisory_lock(${space}, ${seats})
 export const takeLeadText = `SELECT pg_try_advisory_lock(${space}, ${lead}) AS free`;
 export const joinListenersText = `SELECT pg_advisory_lock_shared(${space}, ${listeners})`;
 
+/** Every connection has a lock of its own, by which others find the server's process behind it. */
+const connections = space + 1;
+/** Such a number; two connections with the same one would only mean that the second cannot be found. */
+export const connectionsMax = 2 ** 31;
+export const markConnectionText = (connection: number): string =>
+  `SELECT pg_try_advisory_lock(${connections}, ${connection})`;
+
+/**
+ * Those of some connections that the server still has a process for. Processes that wait for their client are ended: nobody
+ * sends them anything any more. One that works, or waits for a disk or a standby, is left alone, so that what it commits is
+ * as safe as ever.
+ */
+export const endConnectionsText = `SELECT objid AS number,
+    CASE WHEN wait_event = 'ClientRead' THEN pg_terminate_backend(pid) END
+  FROM pg_locks JOIN pg_stat_activity USING (pid)
+  WHERE locktype = 'advisory' AND classid = ${connections} AND objsubid = 2 AND objid::bigint = ANY ($1::bigint[])`;
+
 /** Rows of processes that hold a lock; the database is named because the view shows those of all. */
 const holdersOf = (lock: number): string => `(SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())

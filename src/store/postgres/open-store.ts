@@ -37,7 +37,8 @@ export async function openPostgresStore({
   inUse = new DatabaseInUse(),
 }: PostgresSettings): Promise<Store> {
   const pulse = new ServerPulse(url);
-  const first = await openServer({ url, inUse, silence: pulse.silence });
+  const settings = { url, inUse, leftBehind: new Set<number>() };
+  const first = await openServer({ ...settings, silence: pulse.silence });
   try {
     await migrate(first);
     await openIdentity(first, macKey);
@@ -48,7 +49,7 @@ export async function openPostgresStore({
     await first.close();
     throw storeUnavailable(error);
   }
-  const readers = new Readers({ url, inUse }, pulse, first);
+  const readers = new Readers(settings, pulse, first);
   const listeners = new Set<(notice: CommitNotice) => void>();
   const shared = new SharedState();
   const partitions = new LogPartitions((add) => readers.use(add));
@@ -56,9 +57,10 @@ export async function openPostgresStore({
     partitions.follow(notice.lastSeq);
     for (const listener of listeners) listener(notice);
   };
-  const wakeUps = new WakeUps({ url, inUse }, tell);
+  const wakeUps = new WakeUps(settings, tell);
   const writer = new Writer(
-    { url, pulse, inUse },
+    settings,
+    pulse,
     { shared, macKey, term, apart: (use) => readers.use(use) },
     (committed) => {
       if (committed.notice !== null) tell(committed.notice);

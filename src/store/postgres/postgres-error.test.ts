@@ -19,6 +19,11 @@ test.each([
   expect(blame(stated(code))).toBe(whom);
 });
 
+test("an error of the system is blamed on the connection, even if its code looks like one of the server", () => {
+  const broken = Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" });
+  expect(blame(broken)).toBe("connection");
+});
+
 test("mistakes of ours and refusals are never taken for a lost connection", () => {
   expect([new TypeError("x"), new WritError("NOT_FOUND", "x")].map(blame)).toEqual(["act", "act"]);
 });

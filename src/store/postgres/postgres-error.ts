@@ -116,6 +116,15 @@ export function openingError(error: unknown): unknown {
   return isKnown || blame(error) === "connection" ? storeUnavailable(error) : error;
 }
 
+/** The connection was lost, and it is known that nothing of the call was kept, or ever will be. */
+export function nothingStored(error: unknown): WritError {
+  if (error instanceof WritError) return error;
+  const unavailable = storeUnavailable(error);
+  return unavailable.message === unknown
+    ? new WritError("STORE_UNAVAILABLE", lost, unavailable.details)
+    : unavailable;
+}
+
 /** A commit was on its way, and nobody can be asked whether it arrived. */
 export function outcomeUnknown(error: unknown): WritError {
   const reason = error instanceof Error ? error.message : String(error);
@@ -146,9 +155,12 @@ const sentences: [string, string][] = [
   ["53300", "PostgreSQL has no connection left for this hub; raise max_connections"],
   ["25006", "the database only reads at present: it is a copy that follows another server"],
 ];
+const lost = "the connection to the database was lost; nothing was changed";
 const unknown = "the database does not answer; whether the call was stored is not known";
 
+/** The SQLSTATE of an error of the server. One of the system, such as EPIPE, may have a code that looks like one. */
 export function stateOf(error: unknown): string | null {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return null;
+  if ("syscall" in error) return null;
   return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
 }

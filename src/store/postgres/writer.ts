@@ -2,6 +2,7 @@ import { WritError } from "../../core/errors.ts";
 import type { ActName } from "../act-names.ts";
 import type { DatabaseInUse } from "../database-in-use.ts";
 import { type Answer, describeError, MetOthers, RefusedAct } from "./answers.ts";
+import type { ConnectionSettings } from "./connection.ts";
 import { Lane } from "./lane.ts";
 import { blame, storeUnavailable } from "./postgres-error.ts";
 import type { ServerPulse } from "./server-pulse.ts";
@@ -44,13 +45,14 @@ export class Writer {
   readonly #idle = Promise.withResolvers<void>();
 
   constructor(
-    { url, pulse, inUse }: { url: string; pulse: ServerPulse; inUse: DatabaseInUse },
+    settings: ConnectionSettings & { inUse: DatabaseInUse },
+    pulse: ServerPulse,
     context: StoreContext,
     onCommit: (committed: Committed) => void,
   ) {
     this.#context = context;
-    this.#inUse = inUse;
-    this.#lanes = Array.from({ length: lanesMax }, () => new Lane({ url, isHot: true, inUse }, pulse));
+    this.#inUse = settings.inUse;
+    this.#lanes = Array.from({ length: lanesMax }, () => new Lane({ ...settings, isHot: true }, pulse));
     this.#free = [...this.#lanes];
     this.#onCommit = onCommit;
   }
