@@ -121,7 +121,7 @@ export class PostgresCluster {
   }
 
   /** SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for every client to leave. */
-  async end(signal: "SIGINT" | "SIGKILL" = "SIGINT"): Promise<void> {
+  async end(signal: "SIGINT" | "SIGQUIT" | "SIGKILL" = "SIGINT"): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

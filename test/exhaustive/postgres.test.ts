@@ -1,0 +1,3 @@
+import { aroundCommits, describeDatabaseFaults } from "./describe-database-faults.ts";
+
+describeDatabaseFaults(aroundCommits);

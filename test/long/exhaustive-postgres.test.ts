@@ -1,0 +1,3 @@
+import { describeDatabaseFaults, everything } from "../exhaustive/describe-database-faults.ts";
+
+describeDatabaseFaults(everything);
