@@ -62,7 +62,9 @@ export const workerScenes = {
   removeWorker: {
     differsAgain: "it is told that there is no such worker any more",
     prepare: (scene) =>
-      working(scene, (store) => store.removeWorker({ workerId: "w1", rules: scene.rules, origin })),
+      working(scene, (store) =>
+        store.removeWorker({ workerId: "w1", rules: scene.rules, origin, by: "person" }),
+      ),
   },
   retireSilentWorkers: {
     differsAgain: "those that were retired are not named twice; their events are",
