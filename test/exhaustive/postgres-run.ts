@@ -193,6 +193,8 @@ export class PostgresRun {
     const { proxy } = this.#stage;
     await this.#stage.putBack(this.#differing);
     this.#differing = Object.keys(this.#kept);
+    // The store before may have listened once more while it was closed.
+    proxy.reset();
     const store = await this.#stage.openThroughProxy();
     try {
       const notices: CommitNotice[] = [];
