@@ -131,13 +131,19 @@ void release_late_outputs(struct launcher *launcher) {
 /* All processes of the job are gone, so what is in the pipes now is the rest of its output. */
 static void end_job(struct launcher *launcher, struct job *job, const struct rusage *usage) {
   hear_report(launcher, job);
-  if (!job->is_failed) {
-    if (!job->is_ended) assume_killed(launcher, job, usage);
-    for (int stream = 0; stream < STREAMS; stream++) output_drain(&job->outputs[stream]);
-    for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
-    tell_started(launcher, job);
-    say_exited(launcher, job);
-  }
+  job->is_reaped = true;
+  if (job->is_failed) return close_job(job);
+  if (!job->is_ended) assume_killed(launcher, job, usage);
+  finish_job(launcher, job);
+}
+
+void finish_job(struct launcher *launcher, struct job *job) {
+  for (int stream = 0; stream < STREAMS; stream++) output_drain(&job->outputs[stream]);
+  if (is_stalled(job) && !job->is_killed) return;
+  for (int stream = 0; stream < STREAMS; stream++) output_give_up(&job->outputs[stream]);
+  for (int stream = 0; stream < STREAMS; stream++) output_close(&job->outputs[stream]);
+  tell_started(launcher, job);
+  say_exited(launcher, job);
   close_job(job);
 }
 

@@ -8,8 +8,10 @@
 /* Reads the report of a cage's pid 1, and sends the worker what it needs of it. */
 void hear_report(struct launcher *launcher, struct job *job);
 
-/* Reaps all that have ended, and sends EXITED for each job among them. */
+/* Reaps all that have ended, and sends EXITED for each job among them whose output is in its files. */
 void reap_jobs(struct launcher *launcher);
+/* EXITED for a job that was reaped, once the disk has taken its output or the worker has killed it. */
+void finish_job(struct launcher *launcher, struct job *job);
 /* Kills the cages that are not complete in time. */
 void give_up_late_starts(struct launcher *launcher);
 /* STARTED, unless it was sent or the job's output is still held. */

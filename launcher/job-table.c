@@ -49,7 +49,7 @@ struct job *job_by_id(uint32_t id) {
 
 struct job *job_by_pid(pid_t pid) {
   for (uint32_t slot = 0; slot < slots_touched; slot++) {
-    if (jobs[slot].is_used && jobs[slot].pid == pid) return &jobs[slot];
+    if (jobs[slot].is_used && !jobs[slot].is_reaped && jobs[slot].pid == pid) return &jobs[slot];
   }
   return NULL;
 }
@@ -58,6 +58,8 @@ struct job *job_by_slot(uint32_t slot, uint32_t generation) {
   if (slot >= JOBS_MAX || !jobs[slot].is_used || jobs[slot].generation != generation) return NULL;
   return &jobs[slot];
 }
+
+struct job *job_in_slot(uint32_t slot) { return slot < slots_touched && jobs[slot].is_used ? &jobs[slot] : NULL; }
 
 struct job *job_starting(void) {
   struct job *first = NULL;
@@ -82,6 +84,8 @@ struct job *job_held(void) {
 /* Both streams are held, or neither. */
 bool is_held(const struct job *job) { return job->outputs[0].held != NULL; }
 
+bool is_stalled(const struct job *job) { return job->outputs[0].is_stalled || job->outputs[1].is_stalled; }
+
 uint32_t job_slot(const struct job *job) { return (uint32_t)(job - jobs); }
 
 void close_report(struct job *job) {
@@ -95,11 +99,14 @@ uint32_t jobs_count(void) { return used_count; }
 
 void kill_all_jobs(void) {
   for (uint32_t slot = 0; slot < slots_touched; slot++) {
-    if (jobs[slot].is_used) kill_job(&jobs[slot]);
+    if (!jobs[slot].is_used) continue;
+    jobs[slot].is_killed = true;
+    kill_job(&jobs[slot]);
   }
 }
 
 void kill_job(const struct job *job) {
+  if (job->is_reaped) return;
   // Its pid is its own until we reap it. Without a pid namespace its first process ends the others when told to.
   int signo = job->has_pid_namespace ? SIGKILL : SIGTERM;
   if (job->pid > 0 && kill(job->pid, signo) != 0 && errno != ESRCH) fatal("killing pid %d", (int)job->pid);

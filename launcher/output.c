@@ -14,6 +14,7 @@
 
 #include "fatal.h"
 #include "masked-output.h"
+#include "wait-for-room.h"
 #include "watch.h"
 
 /* One turn of one stream. A pipe holds no more, and no stream waits longer than for one turn of each other. */
@@ -27,9 +28,11 @@ static bool must_wake_watchers;
 static bool make_pipe(struct output *output, int *write_fd, struct failure *failure);
 static int make_file(const char *path);
 static bool release_one(struct output *output);
-static bool fail_writing(struct output *output);
+static bool stall_or_fail(struct output *output);
 static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count);
-static bool write_all(struct output *output, const uint8_t *bytes, size_t count);
+static bool write_or_keep(struct output *output, const uint8_t *bytes, size_t count);
+static size_t write_most(struct output *output, const uint8_t *bytes, size_t count);
+static bool has_file(struct output *output);
 static size_t room_held(const struct output *output);
 static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved);
 static ssize_t take_bytes(struct output *output, size_t bytes_most);
@@ -74,23 +77,24 @@ static bool release_one(struct output *output) {
   if (held == NULL) return true;
   output->held = NULL;
   output->bytes = 0;
-  output->file_fd = make_file(output->path);
-  return (output->file_fd >= 0 && write_all(output, held, count)) || fail_writing(output);
+  return write_or_keep(output, held, count);
 }
 
-/* Always false. */
-static bool fail_writing(struct output *output) {
-  output->end = OUTPUT_WRITE_FAILED;
+/* A full disk may have room again: true, and the job waits for that. Anything else ends it. */
+static bool stall_or_fail(struct output *output) {
   output->error = errno;
-  return false;
+  output->is_stalled = errno == ENOSPC || errno == EDQUOT;
+  if (!output->is_stalled) output->end = OUTPUT_WRITE_FAILED;
+  if (output->is_stalled) note_stalled();
+  return output->is_stalled;
 }
 
 bool output_move(struct output *output) {
   size_t moved = 0;
   if (output->pipe_fd < 0) return true;
-  bool is_fine = output->end == OUTPUT_COMPLETE && move_bytes(output, TURN_BYTES_MAX, &moved);
+  bool is_fine = output->end == OUTPUT_COMPLETE && (output->is_stalled || move_bytes(output, TURN_BYTES_MAX, &moved));
   // Not closed before the job has ended: it would see a broken pipe, and could end by that before it is killed.
-  if (!is_fine) unwatch(output->pipe_fd);
+  if (output->pipe_fd >= 0 && (!is_fine || output->is_stalled)) unwatch(output->pipe_fd);
   if (moved == PIPE_BYTES_FIRST) {
     // Refused when the host has given out its share of large pipes; the small one works as well.
     (void)fcntl(output->pipe_fd, F_SETPIPE_SZ, PIPE_BYTES_BUSY);
@@ -98,16 +102,35 @@ bool output_move(struct output *output) {
   return is_fine;
 }
 
+bool output_retry(struct output *output) {
+  struct unwritten *unwritten = &output->unwritten;
+  if (!output->is_stalled) return true;
+  output->is_stalled = false;
+  output->error = 0;
+  if (!has_file(output)) return stall_or_fail(output);
+  if (unwritten->count == 0) return true;
+  unwritten_drop(unwritten, write_most(output, unwritten->bytes + unwritten->start, unwritten->count));
+  return unwritten->count == 0 || stall_or_fail(output);
+}
+
+void output_give_up(struct output *output) {
+  if (!output->is_stalled) return;
+  output->is_stalled = false;
+  output->end = OUTPUT_WRITE_FAILED;
+}
+
 void output_drain(struct output *output) {
   int waiting = 0;
   size_t moved = 1;
+  (void)output_retry(output);
+  if (output->is_stalled) return;
   // Asked once: a process outside that was handed the pipe could otherwise keep us here for as long as it writes.
   if (output->pipe_fd >= 0 && output->end == OUTPUT_COMPLETE) (void)is_waiting(output->pipe_fd, &waiting);
   for (size_t left = (size_t)waiting; left > 0 && moved > 0 && output->pipe_fd >= 0; left -= moved) {
     moved = 0;
-    if (!move_bytes(output, left, &moved)) break;
+    if (!move_bytes(output, left, &moved) || output->is_stalled) break;
   }
-  close_pipe(output);
+  if (!output->is_stalled) close_pipe(output);
 }
 
 static void close_pipe(struct output *output) {
@@ -122,8 +145,12 @@ static void close_pipe(struct output *output) {
 void output_close(struct output *output) {
   close_pipe(output);
   // What close can say (a full disk behind a network) comes too late to keep a byte, but not to be told.
-  if (output->file_fd >= 0 && close(output->file_fd) != 0 && output->end == OUTPUT_COMPLETE) (void)fail_writing(output);
+  if (output->file_fd >= 0 && close(output->file_fd) != 0 && output->end == OUTPUT_COMPLETE) {
+    output->end = OUTPUT_WRITE_FAILED;
+    output->error = errno;
+  }
   output->file_fd = -1;
+  unwritten_drop(&output->unwritten, output->unwritten.count);
   free(output->path);
   output->path = NULL;
 }
@@ -147,6 +174,7 @@ static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) 
     // Readable without a byte in it: the job has written exactly as much as can be held.
     if (!is_waiting(output->pipe_fd, &waiting)) return close_pipe(output), true;
     if (!output_release(output)) return false;
+    if (output->is_stalled) return true;
   }
   ssize_t got = take_bytes(output, wanted);
   if (got > 0) {
@@ -154,10 +182,7 @@ static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) 
     return true;
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  if (got < 0) {
-    if (output->end != OUTPUT_WRITE_FAILED) (void)fail_writing(output);
-    return false;
-  }
+  if (got < 0) return output->end != OUTPUT_WRITE_FAILED && stall_or_fail(output);
   close_pipe(output);
   return true;
 }
@@ -188,23 +213,40 @@ static ssize_t take_masked(struct output *output, size_t bytes_most) {
 
 /* False, with the reason noted, when they cannot be kept. */
 static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count) {
+  if (count == 0) return true;
   if (output->held != NULL && count > room_held(output) && !output_release(output)) return false;
-  if (output->held == NULL) return write_all(output, bytes, count) || fail_writing(output);
-  if (count > 0) memcpy(output->held + output->bytes, bytes, count);
+  if (output->held == NULL) return write_or_keep(output, bytes, count);
+  memcpy(output->held + output->bytes, bytes, count);
   output->bytes += count;
   return true;
 }
 
-/* A plain file takes all of it or fails: each pass writes something. */
-static bool write_all(struct output *output, const uint8_t *bytes, size_t count) {
-  for (size_t done = 0; done < count;) {
+/* What the full disk does not take is kept, and nothing that comes later is written before it. */
+static bool write_or_keep(struct output *output, const uint8_t *bytes, size_t count) {
+  size_t done = !output->is_stalled && has_file(output) ? write_most(output, bytes, count) : 0;
+  if (done == count && output->file_fd >= 0) return true;
+  if (!output->is_stalled && !stall_or_fail(output)) return false;
+  unwritten_keep(&output->unwritten, bytes + done, count - done);
+  return true;
+}
+
+/* Each pass writes something. Less than all of it only with a reason in errno. */
+static size_t write_most(struct output *output, const uint8_t *bytes, size_t count) {
+  size_t done = 0;
+  while (done < count) {
     ssize_t put = write(output->file_fd, bytes + done, count - done);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
+    if (put < 0) break;
     done += (size_t)put;
     output->bytes += (uint64_t)put;
   }
-  return true;
+  return done;
+}
+
+/* The file of output that was held is made when it is needed. */
+static bool has_file(struct output *output) {
+  if (output->file_fd < 0) output->file_fd = make_file(output->path);
+  return output->file_fd >= 0;
 }
 
 static size_t room_held(const struct output *output) {

@@ -7,10 +7,12 @@
 #include "failure.h"
 #include "mask.h"
 #include "protocol.h"
+#include "unwritten.h"
 
 /*
  * One stream of a job: what it writes into the pipe goes into the file, and no byte of it through our memory, unless
  * some of it has to be masked. At first it may be held in memory instead, because most jobs write little and end soon.
+ * While the disk is full it is stalled: the bytes wait where they are, and the job waits as for any reader that is slow.
  */
 struct output {
   int pipe_fd, file_fd; /* -1 when closed */
@@ -18,8 +20,10 @@ struct output {
   uint8_t *held;             /* NULL when it goes into the file */
   char *path;                /* of the file that is not made yet; NULL without one */
   struct output *other;      /* the job's other stream: they are held together */
+  bool is_stalled;           /* the disk is full, so its pipe is not read */
+  struct unwritten unwritten;
   enum output_end end;
-  int error;
+  int error; /* why it is stalled, or has failed */
   struct masked_stream masked;
 };
 
@@ -37,11 +41,15 @@ bool output_release(struct output *output);
 
 /* Moves at most one pipe's fill. False when the job has to be killed for it; `end` says why, and nothing more comes. */
 bool output_move(struct output *output);
+/* Tries again what the full disk refused. False as for output_move. The pipe of one that is still stalled stays unwatched. */
+bool output_retry(struct output *output);
 /*
  * Moves what is in the pipe now, after the last process of the job has gone, and closes the pipe. Of both streams before
- * one of them is closed: what one writes may be more than can be held of both.
+ * one of them is closed: what one writes may be more than can be held of both. One that is stalled then needs another call.
  */
 void output_drain(struct output *output);
+/* What is stalled is lost, and `end` says so. */
+void output_give_up(struct output *output);
 void output_close(struct output *output);
 
 #endif

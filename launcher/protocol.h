@@ -18,7 +18,7 @@
  * End of file on descriptor 3 is the order to kill everything and go.
  */
 
-#define PROTOCOL_VERSION 10u
+#define PROTOCOL_VERSION 11u
 
 /* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -51,7 +51,8 @@ enum frame_type {
   /* Worker to launcher. The id is a job's handle, chosen by the worker and free again after FAILED or EXITED. */
   FRAME_START = 1,  /* the TAG_… of a plan, below */
   FRAME_SIGNAL = 2, /* TAG_SIGNO: to the process group of the job's first process; a job that is gone is no error */
-  FRAME_KILL = 3,   /* no field: SIGKILL to the cage's pid 1 and so to all in it; a job that is gone is no error */
+  /* No field: SIGKILL to the cage's pid 1 and so to all in it, and no more waiting for room; one that is gone is no error. */
+  FRAME_KILL = 3,
   /* Here the id is the worker's name for the question, and comes back in the answer. */
   FRAME_OPEN = 4,  /* TAG_DIR, TAG_PATH, TAG_HOW */
   FRAME_CLOSE = 5, /* TAG_FD, as given by OPENED; no answer */
@@ -68,6 +69,7 @@ enum frame_type {
   FRAME_OPEN_FAILED = 69,    /* TAG_ERRNO */
   FRAME_PROTOCOL_ERROR = 70, /* id 0: TAG_MESSAGE; the last frame */
   FRAME_PONG = 71,           /* no field */
+  FRAME_STALLED = 72,        /* TAG_ERRNO: the disk is full, and the job's output waits for room; at most once for a job */
 };
 
 enum field_tag {
@@ -251,7 +253,7 @@ enum open_how {
 enum output_end {
   OUTPUT_COMPLETE = 0,
   OUTPUT_LIMIT = 1,        /* the job said more than it may and was killed */
-  OUTPUT_WRITE_FAILED = 2, /* the file could not take it (disk full); the job was killed */
+  OUTPUT_WRITE_FAILED = 2, /* the file could not take it, or had no room until the job was killed */
 };
 
 #endif

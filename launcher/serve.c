@@ -15,6 +15,7 @@
 #include "start-job.h"
 #include "supervise.h"
 #include "user-namespace.h"
+#include "wait-for-room.h"
 #include "watch.h"
 
 #define EVENTS_MAX 256
@@ -33,10 +34,11 @@ static int wait_ms(struct launcher *launcher);
 static enum verdict take_frame(struct launcher *launcher, const struct frame *frame);
 static bool take_start(struct launcher *launcher, const struct frame *frame);
 static bool take_signal(const struct frame *frame);
-static bool take_kill(const struct frame *frame);
+static bool take_kill(struct launcher *launcher, const struct frame *frame);
 static bool take_ping(struct launcher *launcher, const struct frame *frame);
 static enum verdict take_signals(struct launcher *launcher);
 static void move_output(struct launcher *launcher, struct job *job, int stream);
+static int sooner_ms(int one_ms, int other_ms);
 static int ms_until(uint64_t at_us);
 static enum verdict send_answers(struct launcher *launcher);
 static void say_broken(struct launcher *launcher, const char *why);
@@ -59,6 +61,7 @@ int serve(struct launcher *launcher) {
     for (int i = 0; i < count && verdict == GO_ON; i++) verdict = handle(launcher, &events[i]);
     give_up_late_starts(launcher);
     release_late_outputs(launcher);
+    retry_stalled_outputs(launcher);
   }
   end_all(launcher);
   return verdict;
@@ -104,16 +107,22 @@ static bool has_frame(struct launcher *launcher) {
 }
 
 /*
- * Not at all while a frame lies here that can be taken, and no longer than until a start has to be given up or output is
- * held long enough.
+ * Not at all while a frame lies here that can be taken, and no longer than until a start has to be given up, output is
+ * held long enough, or a full disk is tried again.
  */
 static int wait_ms(struct launcher *launcher) {
   if (!wire_is_congested(&launcher->wire) && has_frame(launcher)) return 0;
   const struct job *starting = job_starting(), *held = job_held();
   int start_ms = starting == NULL ? -1 : ms_until(starting->start_by_us);
   int held_ms = held == NULL ? -1 : ms_until(held->hold_until_us);
-  if (start_ms < 0 || held_ms < 0) return start_ms < 0 ? held_ms : start_ms;
-  return start_ms < held_ms ? start_ms : held_ms;
+  int retry_ms = stalled_retry_us() == 0 ? -1 : ms_until(stalled_retry_us());
+  return sooner_ms(sooner_ms(start_ms, held_ms), retry_ms);
+}
+
+/* -1 stands for never. */
+static int sooner_ms(int one_ms, int other_ms) {
+  if (one_ms < 0 || other_ms < 0) return one_ms < 0 ? other_ms : one_ms;
+  return one_ms < other_ms ? one_ms : other_ms;
 }
 
 static int ms_until(uint64_t at_us) {
@@ -141,7 +150,7 @@ static enum verdict take_frame(struct launcher *launcher, const struct frame *fr
     // An invalid plan carries its own reason.
     case FRAME_START: return take_start(launcher, frame) ? GO_ON : PROTOCOL_BROKEN;
     case FRAME_SIGNAL: is_fine = take_signal(frame); break;
-    case FRAME_KILL: is_fine = take_kill(frame); break;
+    case FRAME_KILL: is_fine = take_kill(launcher, frame); break;
     case FRAME_OPEN: is_fine = answer_open(launcher, frame); break;
     case FRAME_CLOSE: is_fine = answer_close(frame); break;
     case FRAME_PING: is_fine = take_ping(launcher, frame); break;
@@ -175,17 +184,21 @@ static bool take_signal(const struct frame *frame) {
   if (!field_u32(&field, &signo) || signo < 1 || signo > 64) return false;
   if (wire_field(frame, &position, &field) != WIRE_EMPTY) return false;
   struct job *job = job_by_id(frame->id);
-  if (job == NULL) return true;
+  if (job == NULL || job->is_reaped) return true;
   // Its pid 1 passes it on, by a pid that means nothing outside the cage.
   union sigval order = {.sival_int = (int)signo};
   if (sigqueue(job->pid, SIGNAL_ORDER, order) != 0 && errno != ESRCH && errno != EAGAIN) fatal("signalling a cage");
   return true;
 }
 
-static bool take_kill(const struct frame *frame) {
+static bool take_kill(struct launcher *launcher, const struct frame *frame) {
   if (frame->fields_bytes != 0) return false;
   struct job *job = job_by_id(frame->id);
-  if (job != NULL) kill_job(job);
+  if (job == NULL) return true;
+  job->is_killed = true;
+  kill_job(job);
+  // Only room for its output was awaited.
+  if (job->is_reaped) finish_job(launcher, job);
   return true;
 }
 
@@ -238,6 +251,7 @@ static void say_broken(struct launcher *launcher, const char *why) {
 static void end_all(struct launcher *launcher) {
   uint64_t until_us = monotonic_us() + LAST_WAIT_MS * 1000u;
   kill_all_jobs();
+  finish_reaped_jobs(launcher);
   while (jobs_count() > 0 && monotonic_us() < until_us) {
     struct pollfd signals = {.fd = launcher->signal_fd, .events = POLLIN};
     if (poll(&signals, 1, 100) < 0 && errno != EINTR) break;

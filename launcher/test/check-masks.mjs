@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { check, plan, run, scratch, shell, started, until, workDir } from "./check-stage.mjs";
+import { check, plan, run, shell, started, until, workDir } from "./check-stage.mjs";
 import { frame } from "./launcher-client.mjs";
 
 /** Output in which the launcher overwrites given texts. */
@@ -104,19 +104,6 @@ await check("masks may be long and many, up to their limit; an empty one is refu
   for (const masks of [[`${long}${"x".repeat(5000)}`], [""]]) {
     const refused = await run(client, plan(["true"], { masks }));
     assert.deepEqual([refused.type, refused.step], [frame.failed, "plan"]);
-  }
-});
-
-await check("a full disk ends a masked job with a marker too", async (client) => {
-  const disk = join(scratch, "masked-disk");
-  mkdirSync(disk);
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "none", disk]);
-  try {
-    const end = await run(client, shell("yes", { stdout: join(disk, "out"), masks: ["hunter22"] }));
-    assert.deepEqual([end.exitSignal, end.stdoutEnd.end, end.stdoutEnd.errno], [9, 2, 28]);
-    assert.equal(end.stdoutBytes, readFileSync(join(disk, "out")).length);
-  } finally {
-    execFileSync("umount", [disk]);
   }
 });
 

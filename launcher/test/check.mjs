@@ -126,18 +126,6 @@ await check("a limit is kept to the byte and ends the job", async (client) => {
   }
 });
 
-await check("a full disk ends the job with a marker", async (client) => {
-  const disk = join(scratch, "disk");
-  mkdirSync(disk);
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "none", disk]);
-  try {
-    const end = await run(client, shell("yes", { stdout: join(disk, "out") }));
-    assert.deepEqual([end.exitSignal, end.stdoutEnd], [9, { end: 2, errno: 28 }]);
-  } finally {
-    execFileSync("umount", [disk]);
-  }
-});
-
 await check("a job can open its stdout again and cannot rewrite it", async (client) => {
   const one = shell("echo a; echo b > /dev/stdout; echo c >> /proc/self/fd/1; : > /dev/stdout; echo d");
   assert.equal((await run(client, one)).exitCode, 0);
@@ -481,4 +469,5 @@ await import("./check-files.mjs");
 await import("./check-mounts.mjs");
 await import("./check-masks.mjs");
 await import("./check-held.mjs");
+await import("./check-full.mjs");
 finish();

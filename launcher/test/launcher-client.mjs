@@ -4,6 +4,7 @@ import { existsSync, lstatSync, readlinkSync } from "node:fs";
 /** The numbers of protocol.h. */
 export const frame = { start: 1, signal: 2, kill: 3, open: 4, close: 5, ready: 64, started: 65, failed: 66 };
 Object.assign(frame, { exited: 67, opened: 68, openFailed: 69, protocolError: 70, ping: 6, pong: 71 });
+frame.stalled = 72;
 export const protect = {
   pid: 1,
   mount: 2,

@@ -33,6 +33,15 @@ test("a job whose output this host cannot write is given back", () => {
   });
 });
 
+test("a job that waited for room until its time was up ends as a timeout that names the full disk", () => {
+  const unwritten = "its output could not be written: ENOSPC";
+  expect(outcomeOf({ unwritten }, { stoppedBy: "timeout" })).toMatchObject({
+    code: "TIMEOUT",
+    reason: expect.stringMatching(/^ran longer than \d+ s; its output could not be written: ENOSPC$/),
+  });
+  expect(outcomeOf({ unwritten }, { stoppedBy: "cancelled" })).toMatchObject({ reason: "cancelled" });
+});
+
 test("who was stopped before that stays stopped", () => {
   expect(outcomeOf({ lost: "the launcher is gone" }, { stoppedBy: "cancelled" })).toMatchObject({
     code: "CANCELLED",

@@ -31,7 +31,14 @@ export function exitOutcome(context: TimedAttempt, ended: EndedProcess): RunOutc
   if (stoppedBy !== undefined) {
     const outcome = stoppedOutcome(stoppedBy, context);
     if (outcome.kind !== "failed") return outcome;
-    return { ...outcome, ...(stoppedBy === "cancelled" ? codeOf(exit) : {}), ...partial, ...facts };
+    const why = stoppedBy === "timeout" && exit.unwritten !== undefined ? `; ${exit.unwritten}` : "";
+    return {
+      ...outcome,
+      reason: outcome.reason + why,
+      ...(stoppedBy === "cancelled" ? codeOf(exit) : {}),
+      ...partial,
+      ...facts,
+    };
   }
   // It may have done anything by then, so it is charged like every attempt that was begun.
   if (exit.lost !== undefined)

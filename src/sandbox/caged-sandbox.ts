@@ -65,7 +65,13 @@ export class CagedSandbox implements Sandbox {
     const onDeath = (reason: string): void => {
       logger.error({ reason }, "the launcher died, and every process with it");
     };
-    const launcher = new Launcher({ file: launcherFile, clock, onDeath });
+    const onStalled = (code: string): void => {
+      logger.warn(
+        { code, dir: options.workDir },
+        "the disk is full: the output of a job waits until there is room",
+      );
+    };
+    const launcher = new Launcher({ file: launcherFile, clock, onDeath, onStalled });
     return new CagedSandbox(options, launcher, await probe(options, launcher));
   }
 

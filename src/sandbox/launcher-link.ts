@@ -36,6 +36,9 @@ export type LaunchedJob = {
   kill(): void;
 };
 
+/** Called when the disk is full, so that the output of a job waits for room; at most once for each job. */
+export type OnStalled = (code: string) => void;
+
 type Waiting = {
   start: PromiseWithResolvers<StartAnswer>;
   end: PromiseWithResolvers<JobEnd>;
@@ -59,6 +62,7 @@ export class LauncherLink {
   readonly rights = this.#ready.promise;
   readonly #gone = Promise.withResolvers<string>();
   readonly #pulse: LauncherPulse;
+  readonly #onStalled: OnStalled;
   #lastId = 0;
   #fadeReason: string | undefined;
   #fadeTimer: NodeJS.Timeout | undefined;
@@ -67,8 +71,8 @@ export class LauncherLink {
   #hasServed = false;
 
   /** Resolves when the launcher has reported that it is ready, and that it uses our protocol version. */
-  static async open(file: string, clock: Clock): Promise<LauncherLink> {
-    const link = new LauncherLink(file, clock);
+  static async open(file: string, clock: Clock, onStalled: OnStalled = () => {}): Promise<LauncherLink> {
+    const link = new LauncherLink(file, clock, onStalled);
     const timer = setTimeout(() => link.#die(`it was not ready within ${readyMs} ms`), readyMs);
     try {
       await link.#ready.promise;
@@ -78,7 +82,8 @@ export class LauncherLink {
     }
   }
 
-  private constructor(file: string, clock: Clock) {
+  private constructor(file: string, clock: Clock, onStalled: OnStalled) {
+    this.#onStalled = onStalled;
     // Nothing of the worker's environment: the launcher reads none, so nobody can pass it any.
     this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", "pipe"] });
     this.#socket = this.#child.stdio[3] as Socket;
@@ -180,6 +185,7 @@ export class LauncherLink {
     else if (one.type === frame.EXITED) this.#takeExited(one);
     else if (one.type === frame.OPENED || one.type === frame.OPEN_FAILED) this.#takeOpened(one);
     else if (one.type === frame.PROTOCOL_ERROR) this.#die(`protocol error: ${fieldText(one, tag.MESSAGE)}`);
+    else if (one.type === frame.STALLED) this.#onStalled(errnoName(fieldU32(one, tag.ERRNO) ?? 0));
     else if (one.type !== frame.PONG) this.#die(`it sent an unknown message (${one.type})`);
   }
 

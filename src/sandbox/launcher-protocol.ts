@@ -3,7 +3,7 @@
  * cannot drift apart.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 10,
+  PROTOCOL_VERSION: 11,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -41,6 +41,7 @@ export const frame = {
   OPEN_FAILED: 69,
   PROTOCOL_ERROR: 70,
   PONG: 71,
+  STALLED: 72,
 } as const;
 
 export const tag = {

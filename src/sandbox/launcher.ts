@@ -5,7 +5,7 @@ import { backOffMs } from "../runtime/back-off.ts";
 import { builtFiles } from "../runtime/built-files.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { CageRights } from "./cage-rights.ts";
-import { LauncherLink, type StartAnswer } from "./launcher-link.ts";
+import { LauncherLink, type OnStalled, type StartAnswer } from "./launcher-link.ts";
 import { LauncherLost } from "./launcher-lost.ts";
 import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
 
@@ -18,6 +18,7 @@ type LauncherDeps = {
   clock: Clock;
   /** Called for each launcher that died unexpectedly. */
   onDeath?(reason: string): void;
+  onStalled?: OnStalled;
 };
 
 const startPause = { firstMs: 100, maxMs: 30_000 };
@@ -93,7 +94,7 @@ export class Launcher {
 
   async #open(): Promise<LauncherLink> {
     try {
-      const link = await LauncherLink.open(this.#deps.file, this.#deps.clock);
+      const link = await LauncherLink.open(this.#deps.file, this.#deps.clock, this.#deps.onStalled);
       void link.gone.then((reason) => this.#lost(link, reason));
       return link;
     } catch (error) {

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { JobView } from "../../src/contract/view-shapes.ts";
+import { warningLogger } from "../../src/runtime/logger.ts";
+import { obstacle as cageObstacle, openSandbox } from "../sandbox/cage-stage.ts";
 import { startBotServer } from "../support/bot-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
@@ -12,15 +14,19 @@ import { appendOutput } from "../support/output.ts";
 import { startTestWorker } from "../support/worker.ts";
 
 const MiB = 1024 ** 2;
-const obstacle = mountObstacle();
+const obstacle = mountObstacle() ?? cageObstacle;
 const name =
   "F-05: a disk that is full refuses output, loses nothing of it, and takes the rest when there is room";
 
 const containerName =
   "a worker whose disk is full gives a job in a container back, and lives on to run it when there is room";
 
+const sharedName =
+  "a job allowed one attempt that fills the disk of its hub and its worker waits, and all of its output is there in the end";
+
 for (const [title, run] of [
   [name, fillDisk],
+  [sharedName, fillSharedDisk],
   [containerName, fillWorkersDisk],
 ] as const) {
   if (obstacle === null) test(title, run);
@@ -76,6 +82,39 @@ async function fillDisk(): Promise<void> {
   expect((await readOutput(hub, id)).equals(Buffer.alloc(3 * MiB, "c"))).toBe(true);
   expect((await appendOutput(hub, byHand, more)).json()).toEqual({ size: 3 * MiB });
   expect((await readOutput(hub, byHand.id)).equals(Buffer.concat([said, more.bytes]))).toBe(true);
+}
+
+/** As with `writ up`: the worker's copy is where the hub's is. */
+async function fillSharedDisk(): Promise<void> {
+  const disk = mkdtempSync(join(tmpdir(), "writ-shared-disk-"));
+  mount(disk, "size=40m,mode=0700");
+  onTestFinished(() => {
+    execFileSync("umount", ["-l", disk]);
+    rmSync(disk, { recursive: true, force: true });
+  });
+  const [home, workDir] = [join(disk, "home"), join(disk, "work")];
+  for (const dir of [home, workDir]) mkdirSync(dir, { mode: 0o700 });
+  const hub = await startTestHub(stillEnv, { home });
+  onTestFinished(() => hub.stop({ keepHome: true }));
+  const warnings: string[] = [];
+  const sandbox = await openSandbox(workDir, { logger: warningLogger((line) => warnings.push(line)) });
+  onTestFinished(() => sandbox.close());
+  const worker = await startTestWorker(hub, { types: ["speaks"], settings: { workDir }, sandbox });
+  onTestFinished(() => worker.stop());
+  const bytes = 48 * MiB;
+  const run = {
+    kind: "exec",
+    argv: ["/bin/sh", "-c", `head -c ${bytes} /dev/zero | tr '\\0' c; echo end >&2`],
+  };
+  const { id } = await submitJob(hub, { type: "speaks", run, max_attempts: 1 });
+  await eventually("the job waits", () =>
+    warnings.some((line) => line.includes("the output of a job waits until there is room")),
+  );
+
+  mount(disk, "remount,size=256m");
+  await eventually("the job is done", async () => (await viewOf(hub, id)).status === "completed");
+  expect((await readOutput(hub, id)).equals(Buffer.alloc(bytes, "c"))).toBe(true);
+  expect(await viewOf(hub, id)).toMatchObject({ attempt: 1, output: { stdout: bytes, stderr: 4 } });
 }
 
 async function fillWorkersDisk(): Promise<void> {

@@ -34,7 +34,8 @@ const advice: Record<TroubleKind, string> = {
   NO_WORKER: "Start a worker that takes these jobs; `jobctl why ID` says what a waiting job needs.",
   DATABASE_AWAY: "Calls are refused until the database answers; nothing that was accepted is lost.",
   DISK_FULL:
-    "Make room on the hub's disk; calls that write are refused until then, and nothing that was accepted is lost.",
+    "Make room on the hub's disk; calls that write are refused until then, and nothing that was accepted is lost. " +
+    "Running jobs continue; one whose output has no room on its worker's disk waits, until its time limit.",
 };
 
 /** Compares what is wrong now with what people were told. Gives what to tell, and what they know then. */
