@@ -115,8 +115,19 @@ describe("C10: metrics", () => {
     expect(new Set(text.matchAll(/tenant="([^"]*)"/g).map(([, tenant]) => tenant))).toEqual(
       new Set(["acme"]),
     );
-    expect(text).toContain("writ_jobs{");
     expect(problemsIn(text)).toEqual([]);
+  });
+
+  test("show a viewer of one tenant no figure of the whole hub", async () => {
+    await submitJob(hub, { token: tokens.alice });
+    const samples = (await metrics(tokens.acmeViewer)).split("\n").filter((line) => /^[a-z]/.test(line));
+    expect(samples.length).toBeGreaterThan(5);
+    expect(samples.filter((line) => !line.includes('tenant="acme"'))).toEqual([
+      expect.stringMatching(/^writ_info\{/),
+    ]);
+    const all = await metrics(tokens.viewer);
+    expect(all).toContain("\nwrit_jobs_submitted_total ");
+    expect(all).toContain("\nprocess_cpu_seconds_total ");
   });
 });
 

@@ -2,7 +2,8 @@ const tenantsMax = 50;
 const typesPerTenantMax = 20;
 const pairsMax = 200;
 
-const other = "other";
+/** The label of all tenants, and of all types, that have none of their own. */
+export const sharedLabel = "other";
 export type JobLabels = { tenant: string; type: string };
 
 /**
@@ -15,15 +16,15 @@ export class LabelBudget {
   #pairs = 0;
 
   labels(tenantId: string | null, type: string | null): JobLabels {
-    if (tenantId === null) return { tenant: other, type: other };
+    if (tenantId === null) return { tenant: sharedLabel, type: sharedLabel };
     let types = this.#types.get(tenantId);
     if (types === undefined) {
-      if (this.#types.size >= tenantsMax) return { tenant: other, type: other };
+      if (this.#types.size >= tenantsMax) return { tenant: sharedLabel, type: sharedLabel };
       types = new Set();
       this.#types.set(tenantId, types);
     }
-    if (type === null || types.has(type)) return { tenant: tenantId, type: type ?? other };
-    if (types.size >= typesPerTenantMax || this.#pairs >= pairsMax) return { tenant: tenantId, type: other };
+    if (type === null || types.has(type)) return { tenant: tenantId, type: type ?? sharedLabel };
+    if (types.size >= typesPerTenantMax || this.#pairs >= pairsMax) return { tenant: tenantId, type: sharedLabel };
     types.add(type);
     this.#pairs++;
     return { tenant: tenantId, type };
