@@ -6,6 +6,7 @@ import {
   changeablePathProblem,
   reachesOutside,
   relativePathProblem,
+  workingDirProblem,
 } from "../core/path-rules.ts";
 import { objectKeyProblem, storagePrefixProblem } from "../core/storage-policy.ts";
 import { timeMsMax } from "../core/time-text.ts";
@@ -34,9 +35,10 @@ export const sha256Text = pattern(
   "64 hex digits, with or without sha256:",
 ).toLowerCase();
 /** A storage folder may be a folder on a disk, where . and .. are other folders. */
-export const folderId = pattern(
-  /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/,
-  "1 to 100 letters, digits, . _ or -, and must not begin with a dot",
+export const folderId = pathText((name) =>
+  /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/.test(name)
+    ? null
+    : "must be 1 to 100 letters, digits, . _ or -, and must not begin with a dot",
 );
 /** The same, kept without its prefix. */
 export const sha256Digits = sha256Text.overwrite((text) => text.replace("sha256:", ""));
@@ -95,6 +97,7 @@ export const queryFlag = z
 export const relativePath = pathText(relativePathProblem);
 export const changeablePath = pathText(changeablePathProblem);
 export const absolutePath = pathText(absolutePathProblem, { absolute: true });
+export const workingDir = pathText(workingDirProblem, { absolute: true });
 export const storagePrefix = pathText(storagePrefixProblem);
 export const objectKey = pathText(objectKeyProblem);
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { delegateModes } from "../core/document.ts";
 import { defineKind, type KindRules } from "./define-kind.ts";
-import { anyJson, changeablePath, containerName, integer, sha256Text, text } from "./fields.ts";
+import { anyJson, changeablePath, containerName, integer, sha256Text, text, workingDir } from "./fields.ts";
 import { storedFile } from "./file-shapes.ts";
 import { command, environment, secrets, stdin } from "./run-shapes.ts";
 
@@ -17,7 +17,7 @@ export const kinds = {
     fields: {
       argv: command,
       env: environment.optional(),
-      cwd: text(1, 4096).optional(),
+      cwd: workingDir.optional(),
       stdin: stdin.optional(),
       stdin_from: storedFile.optional(),
       secrets: secrets.optional(),

@@ -26,6 +26,14 @@ export function absolutePathProblem(path: string): string | null {
   return components(path).includes("..") ? "must not contain .." : null;
 }
 
+/** Why this cannot be the directory that a job starts in, absolute or below its own folder; null if it can. */
+export function workingDirProblem(path: string): string | null {
+  const problem = textProblem(path);
+  if (problem !== null) return problem;
+  if (path.startsWith("~")) return "must not start with ~: a job has no home directory";
+  return components(path).includes("..") ? "must not contain .." : null;
+}
+
 /**
  * Why a job may not be allowed to change this path of a repository; null if it may be. What git keeps for itself is never
  * changed, and a path that only a careless decoder would read as `..` is refused before one meets it.

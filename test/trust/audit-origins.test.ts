@@ -107,6 +107,39 @@ test("O-17 ten different path attempts in a minute are recorded whole, and the n
   }
 });
 
+test("a path attempt is recorded whichever field of a request it is in, with that field", async () => {
+  const sha256 = "0".repeat(64);
+  const exec = { kind: "exec", argv: ["true"] };
+  const stored = { folder_id: "in", object_key: "a", sha256 };
+  const bodies: [string, string, unknown][] = [
+    ["run.cwd", "/jobs", { type: "t", run: { ...exec, cwd: "../x" } }],
+    ["run.cwd", "/jobs", { type: "t", run: { ...exec, cwd: "/work/../../x" } }],
+    ["run.cwd", "/jobs", { type: "t", run: { ...exec, cwd: "~/x" } }],
+    ["cwd", "/jobs/start", { command: ["true"], cwd: "/tmp/../etc" }],
+    ["[0].folderId", "/files/presigned-urls", [{ folderId: "../x", objectKey: "a", method: "GET" }]],
+    ["[0].objectKey", "/files/presigned-urls", [{ folderId: "x", objectKey: "../a", method: "GET" }]],
+    ["output_location.folder_id", "/jobs", { type: "t", run: exec, output_location: { folder_id: ".." } }],
+    [
+      "run.inputs[0].folder_id",
+      "/jobs",
+      { type: "t", run: { ...exec, inputs: [{ ...stored, folder_id: "../x", path: "a" }] } },
+    ],
+    [
+      "storage_access_policy[0].folderId",
+      "/jobs",
+      { type: "t", run: exec, storage_access_policy: [{ folderId: "/x", prefix: "", method: "GET" }] },
+    ],
+  ];
+  for (const [field, path, body] of bodies) {
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "climbers" });
+    const before = lastSeq(hub.home);
+    const answer = await hub.call("POST", path, { token, body });
+    expect([field, answer.status, answer.text]).toEqual([field, 400, expect.stringContaining("TRAVERSAL")]);
+    const attempts = readEvents(hub.home, before).filter(({ event }) => event === "PATH_TRAVERSAL_ATTEMPT");
+    expect(attempts).toMatchObject([{ details: { fields: [field] }, origin: { endpoint: path } }]);
+  }
+});
+
 test("O-17 a wrong path that stays inside is a mistake, and no attempt", async () => {
   const { token } = await issueToken(hub, { role: "user", tenant_id: "climbers" });
   const run = { kind: "delegate", agent: "a", prompt: "p" };

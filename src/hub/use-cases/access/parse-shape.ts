@@ -11,7 +11,7 @@ const issuesMax = 20;
 
 /**
  * Parses outside data by its shape, or throws INVALID_ARGUMENT with every wrong field and what is allowed. The error of a
- * path that tried to leave its root says so in `violation_type`, and has such paths in `paths`.
+ * path that tried to leave its root says so in `violation_type`, and has such paths in `paths` and their fields in `fields`.
  */
 export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
   const parsed = shape.safeParse(value, { error: plainIssue });
@@ -26,6 +26,7 @@ export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.inf
     ...error.details,
     violation_type: traversalAttempt,
     paths,
+    fields: attempts.map((issue) => pathText(issue.path)),
   });
 }
 

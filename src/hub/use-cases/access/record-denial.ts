@@ -36,12 +36,19 @@ export async function recordDenial(deps: Deps, call: Caller, error: unknown): Pr
  */
 async function recordTraversal(deps: Deps, call: Caller, error: WritError): Promise<void> {
   const { role, tokenId } = call.identity;
-  const paths = error.details?.["paths"];
+  const { paths, fields } = error.details ?? {};
   await deps.refusals.record({
     event: traversalAttempt,
     ...whose(call, [JSON.stringify(paths)]),
     jobId: null,
-    details: { violation_type: traversalAttempt, role, token_id: tokenId, error: error.message, paths },
+    details: {
+      violation_type: traversalAttempt,
+      role,
+      token_id: tokenId,
+      error: error.message,
+      paths,
+      fields,
+    },
   });
 }
 
