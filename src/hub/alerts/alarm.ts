@@ -2,11 +2,14 @@ import { backOffMs } from "../../runtime/back-off.ts";
 import type { NewMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { type Channel, trySend } from "./channel.ts";
+import { hubName } from "./hub-name.ts";
 
 const triesMax = 5;
 const retryPause = { firstMs: 1_000, maxMs: 10_000 };
 
-type AlarmDeps = Pick<HubDeps, "clock" | "logger"> & { settings: Pick<HubDeps["settings"], "publicUrl"> };
+type AlarmDeps = Pick<HubDeps, "clock" | "logger" | "home"> & {
+  settings: Pick<HubDeps["settings"], "publicUrl">;
+};
 
 /** Tells people at once that the database is lost. The outbox is in the database, so this does not wait there. */
 export async function raiseAlarm(
@@ -23,11 +26,11 @@ export async function raiseAlarm(
       `time: ${time}`,
       `database: ${database}`,
       `reason: ${reason}`,
-      ...(deps.settings.publicUrl === null ? [] : [`hub: ${deps.settings.publicUrl}`]),
+      `hub: ${hubName(deps)}`,
       "",
       "The database was removed or replaced under the running hub. Every call is refused. Put the right one back, or stop the hub and restore a backup.",
     ].join("\n"),
-    data: JSON.stringify({ level: "CRITICAL", event, count: 1, ts: nowMs }),
+    data: JSON.stringify({ level: "CRITICAL", event, count: 1, ts: nowMs, hub: hubName(deps) }),
   });
 }
 

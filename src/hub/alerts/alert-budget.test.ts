@@ -5,7 +5,14 @@ import type { Alert } from "./hold-down.ts";
 const minuteMs = 60_000;
 
 function alert(seq: number, parts: Partial<Alert> = {}): Alert {
-  const who = { tenantId: "acme", jobId: `job ${seq}`, userId: "alice", callerId: "alice", ipAddress: "::1" };
+  const who = {
+    tenantId: "acme",
+    jobId: `job ${seq}`,
+    userId: "alice",
+    callerId: "alice",
+    ipAddress: "::1",
+    call: null,
+  };
   const where = { firstSeq: seq, lastSeq: seq, firstTs: seq, ts: seq };
   return { level: "HIGH", event: "INVALID_SIGNATURE", count: 1, ...where, ...who, details: {}, ...parts };
 }

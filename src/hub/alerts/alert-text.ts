@@ -26,7 +26,7 @@ function timeOf(ms: unknown): string | null {
 }
 
 /** An alert in a form for every channel: a subject, a few lines, and data for programs. */
-export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage, "channel"> {
+export function alertText(alert: Alert, hub: string): Omit<NewMessage, "channel"> {
   const times = alert.count === 1 ? "" : ` (${alert.count} times)`;
   // The address is the caller's, which is not the user's if a worker has found something in the user's job.
   const isReported = alert.callerId !== alert.userId;
@@ -35,11 +35,13 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
     ["tenant", alert.tenantId],
     ["user", alert.userId],
     isReported ? ["reported by", reporterOf(alert)] : ["address", alert.ipAddress],
+    ["call", alert.call],
+    ["field", fieldsOf(alert.details["fields"])],
     ["job", alert.jobId],
     ...toldDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
     ["why", hubReasons.includes(alert.event) ? alert.details["reason"] : null],
     ["worker is given no jobs until", timeOf(alert.details["paused_until"])],
-    ["hub", hubUrl],
+    ["hub", hub],
   ];
   const search = `jobctl audit --event ${alert.event} shows the records (seq ${alert.firstSeq} to ${alert.lastSeq}).`;
   return {
@@ -58,19 +60,21 @@ export function alertText(alert: Alert, hubUrl: string | null): Omit<NewMessage,
       user_id: alert.userId,
       caller_id: alert.callerId,
       ip_address: alert.ipAddress,
+      call: alert.call ?? null,
+      hub,
       worker_id: alert.details["worker_id"] ?? null,
     }),
   };
 }
 
 /** What a tenant has caused in a minute beyond the alerts that were sent one by one. */
-export function summaryText(summary: AlertSummary, hubUrl: string | null): Omit<NewMessage, "channel"> {
+export function summaryText(summary: AlertSummary, hub: string): Omit<NewMessage, "channel"> {
   const { count, firstSeq, lastSeq, firstTs, ts, tenantId, events } = summary;
   const facts: [string, unknown][] = [
     ["time", timesOf(summary)],
     ["tenant", tenantId],
     ...Object.entries(events).map(([event, times]): [string, unknown] => [event, String(times)]),
-    ["hub", hubUrl],
+    ["hub", hub],
   ];
   const search = `jobctl audit --severity HIGH shows the records (seq ${firstSeq} to ${lastSeq}).`;
   return {
@@ -86,6 +90,7 @@ export function summaryText(summary: AlertSummary, hubUrl: string | null): Omit<
       ts,
       tenant_id: tenantId,
       events,
+      hub,
     }),
   };
 }
@@ -98,6 +103,11 @@ function reporterOf({ callerId, ipAddress }: Alert): string | null {
 function timesOf({ firstTs, ts }: { firstTs: number; ts: number }): string {
   const last = new Date(ts).toISOString();
   return firstTs === ts ? last : `${new Date(firstTs).toISOString()} to ${last}`;
+}
+
+/** The fields of a request whose paths were refused. Their values stay in the log. */
+function fieldsOf(fields: unknown): string | null {
+  return Array.isArray(fields) ? fields.join(", ") : null;
 }
 
 function linesOf(facts: [string, unknown][]): string {

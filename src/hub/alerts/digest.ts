@@ -2,6 +2,7 @@ import { repeat, type Service } from "../../runtime/service.ts";
 import type { EventCount } from "../../store/audit-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { unlessLeadLost } from "../leadership.ts";
+import { hubName } from "./hub-name.ts";
 import { digestKinds } from "./response-rules.ts";
 import { waitingMax } from "./sender.ts";
 
@@ -31,7 +32,8 @@ export function createDigest(deps: HubDeps): Service {
       name: "digest",
       seq: throughSeq,
       memory: String(nowMs),
-      messages: counts.length === 0 ? [] : [digestMessage(counts, { from: lastAt!, to: nowMs })],
+      messages:
+        counts.length === 0 ? [] : [digestMessage(counts, { from: lastAt!, to: nowMs, hub: hubName(deps) })],
       waitingMax,
       watch: [],
       nowMs,
@@ -64,7 +66,7 @@ async function countAll(
   return [...sums.values()].sort((a, b) => b.count - a.count);
 }
 
-function digestMessage(counts: EventCount[], { from, to }: { from: number; to: number }) {
+function digestMessage(counts: EventCount[], { from, to, hub }: { from: number; to: number; hub: string }) {
   const total = counts.reduce((sum, { count }) => sum + count, 0);
   const rows = counts
     .slice(0, rowsMax)
@@ -77,7 +79,7 @@ function digestMessage(counts: EventCount[], { from, to }: { from: number; to: n
   return {
     channel: "smtp",
     subject: `daily digest: ${total} security events`,
-    body: `${period}\n\n${rows.join("\n")}\n\njobctl audit shows the records.`,
-    data: JSON.stringify({ level: "MEDIUM", event: "DIGEST", count: total, ts: to }),
+    body: `${period}\nhub: ${hub}\n\n${rows.join("\n")}\n\njobctl audit shows the records.`,
+    data: JSON.stringify({ level: "MEDIUM", event: "DIGEST", count: total, ts: to, hub }),
   };
 }

@@ -17,6 +17,8 @@ export type Alert = {
   /** Who called, from `ipAddress`: for what a worker has found in a job, the worker. */
   callerId: string | null;
   ipAddress: string | null;
+  /** The method and the route that were called. */
+  call: string | null;
   details: Record<string, unknown>;
 };
 
@@ -75,6 +77,7 @@ function alertOf(event: LoggedEvent, level: Severity): Alert {
   const { seq, ts, tenantId, jobId, ownerId, origin, details } = event;
   const { userId: callerId = null, ipAddress = null } = origin ?? {};
   const when = { firstSeq: seq, lastSeq: seq, firstTs: ts, ts };
-  const who = { tenantId, jobId, userId: ownerId ?? callerId, callerId, ipAddress };
+  const call = [origin?.method, origin?.endpoint].filter(Boolean).join(" ") || null;
+  const who = { tenantId, jobId, userId: ownerId ?? callerId, callerId, ipAddress, call };
   return { level, event: event.event, count: 1, ...when, ...who, details };
 }

@@ -3,6 +3,7 @@ import type { DatabaseOutage } from "../database-outage.ts";
 import type { HubDeps } from "../deps.ts";
 import { sendAtOnce } from "./alarm.ts";
 import type { Channel } from "./channel.ts";
+import { hubName } from "./hub-name.ts";
 import { compareTroubles, type ToldTroubles, type Trouble, troubleText } from "./troubles.ts";
 
 const roundMs = 1_000;
@@ -27,7 +28,7 @@ export function createOutageWatch(
     outage: Pick<DatabaseOutage, "isOn" | "isDiskFull" | "isStorageFull">;
   },
 ): Service {
-  const { clock, logger, settings, home } = deps;
+  const { clock, logger, home } = deps;
   const onError = (error: unknown) => logger.error({ err: error }, "people could not be told of an outage");
   let told: ToldTroubles = {};
   let awaySinceMs: number | null = null;
@@ -46,7 +47,7 @@ export function createOutageWatch(
     // First: whatever becomes of the messages, they are not sent a second time.
     told = compared.told;
     for (const report of compared.reports)
-      await sendAtOnce(deps, channels, signal, troubleText(report, { nowMs, hubUrl: settings.publicUrl }));
+      await sendAtOnce(deps, channels, signal, troubleText(report, { nowMs, hub: hubName(deps) }));
   });
 }
 

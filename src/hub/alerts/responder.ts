@@ -7,6 +7,7 @@ import { lockDown, lockTenant } from "../use-cases/access/lockdown.ts";
 import { type AlertBudgets, type AlertSummary, maySend, takeSummaries } from "./alert-budget.ts";
 import { alertText, summaryText } from "./alert-text.ts";
 import { type Alert, type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
+import { hubName } from "./hub-name.ts";
 import { answeredKinds, blockReason, isLimited, responseTo, workerOf } from "./response-rules.ts";
 import { waitingMax } from "./sender.ts";
 import { addFailure, type Failure } from "./signature-storm.ts";
@@ -166,11 +167,11 @@ type Answered = {
 
 async function advance(deps: ResponderDeps, turn: Answered): Promise<Watched[]> {
   const { nowMs } = turn;
-  const { publicUrl } = deps.settings;
+  const hub = hubName(deps);
   const watch = [...turn.watch].map((subject) => ({ subject, until: nowMs + watchMs }));
   const texts = [
-    ...turn.summaries.map((summary) => summaryText(summary, publicUrl)),
-    ...turn.alerts.map((alert) => alertText(alert, publicUrl)),
+    ...turn.summaries.map((summary) => summaryText(summary, hub)),
+    ...turn.alerts.map((alert) => alertText(alert, hub)),
   ];
   const messages = deps.channels.flatMap(({ name: channel }) => texts.map((text) => ({ ...text, channel })));
   const { dropped } = await deps.store.advanceLogReader({

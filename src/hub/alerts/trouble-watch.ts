@@ -2,6 +2,7 @@ import { repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 import { unavailable } from "../use-cases/jobs/judge-workers.ts";
 import { findSilentWorkers, findStrandedTypes } from "./find-troubles.ts";
+import { hubName } from "./hub-name.ts";
 import { waitingMax } from "./sender.ts";
 import { compareTroubles, type ToldTroubles, type Trouble, troubleText } from "./troubles.ts";
 
@@ -10,7 +11,7 @@ const roundMs = 5_000;
 const graceMs = 60_000;
 const readerName = "troubles";
 
-type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "keys"> & {
+type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "keys" | "home"> & {
   settings: Pick<HubDeps["settings"], "publicUrl">;
   channels: readonly { name: string }[];
 };
@@ -20,7 +21,7 @@ type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "keys"> &
  * it is over. What they were told is stored with the messages, so neither a restart nor another leader tells it again.
  */
 export function createTroubleWatch(deps: WatchDeps): Service {
-  const { store, clock, logger, settings } = deps;
+  const { store, clock, logger } = deps;
   const onError = (error: unknown) =>
     logger.error({ err: error }, "workers and queues could not be checked for troubles");
   /** Since when a type waits, for as long as this hub leads. */
@@ -45,7 +46,7 @@ export function createTroubleWatch(deps: WatchDeps): Service {
     const kinds = ["WORKER_SILENT", "NO_WORKER"] as const;
     const { told, reports } = compareTroubles(before, [...silent, ...stranded], { kinds, nowMs });
     if (reports.length === 0 && memory !== "") return;
-    const texts = reports.map((report) => troubleText(report, { nowMs, hubUrl: settings.publicUrl }));
+    const texts = reports.map((report) => troubleText(report, { nowMs, hub: hubName(deps) }));
     const { dropped } = await store.advanceLogReader({
       name: readerName,
       seq: deps.feed.lastSeq,

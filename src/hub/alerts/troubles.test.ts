@@ -30,12 +30,24 @@ test("O-23 many at once are one message, which lists a few of them", () => {
   const many = Array.from({ length: 50 }, (_, index) => silent(`w${index}`));
   const { reports } = compareTroubles({}, many, { kinds, nowMs: 0 });
   expect(reports).toHaveLength(1);
-  const { subject, body, data } = troubleText(reports[0]!, { nowMs: 0, hubUrl: "https://hub.example" });
+  const { subject, body, data } = troubleText(reports[0]!, { nowMs: 0, hub: "https://hub.example" });
   expect(subject).toBe("[HIGH] WORKER_SILENT: 50 at once");
   expect(body).toContain("worker w0 is silent\n");
   expect(body).toContain("\nand 30 more\n");
   expect(body).toContain("\nhub: https://hub.example\n");
   expect(JSON.parse(data)).toMatchObject({ event: "WORKER_SILENT", state: "begun", count: 50 });
+});
+
+test("the message that a trouble is over begins with what is true now, and names the hub", () => {
+  const report = { kind: "DISK_FULL", state: "over" } as const;
+  const troubles = [{ subject: "database", says: "the disk of the database is full" }];
+  const { body, data } = troubleText({ ...report, troubles }, { nowMs: 0, hub: "box:/srv/writ" });
+  expect(body.split("\n")).toEqual([
+    "there is room on the disk again: database. Before: the disk of the database is full",
+    "time: 1970-01-01T00:00:00.000Z",
+    "hub: box:/srv/writ",
+  ]);
+  expect(JSON.parse(data)).toMatchObject({ state: "over", hub: "box:/srv/writ" });
 });
 
 test("O-23 one that comes and goes is told at most once a minute, and nothing that is over by then", () => {

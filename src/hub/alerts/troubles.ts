@@ -38,6 +38,14 @@ const advice: Record<TroubleKind, string> = {
     "Running jobs continue; one whose output has no room on its worker's disk waits, until its time limit.",
 };
 
+/** What is true again when a trouble is over. */
+const endings: Record<TroubleKind, (subject: string) => string> = {
+  WORKER_SILENT: (workerId) => `worker ${workerId} is back, or was removed`,
+  NO_WORKER: (type) => `no jobs wait any more that no worker takes: ${type}`,
+  DATABASE_AWAY: () => "the database answers again",
+  DISK_FULL: (disk) => `there is room on the disk again: ${disk}`,
+};
+
 /** Compares what is wrong now with what people were told. Gives what to tell, and what they know then. */
 export function compareTroubles(
   told: ToldTroubles,
@@ -70,17 +78,19 @@ export function compareTroubles(
 /** A report in a form for every channel. */
 export function troubleText(
   { kind, state, troubles }: TroubleReport,
-  { nowMs, hubUrl }: { nowMs: number; hubUrl: string | null },
+  { nowMs, hub }: { nowMs: number; hub: string },
 ): Omit<NewMessage, "channel"> {
   const isOver = state === "over";
   const level = isOver ? "LOW" : levels[kind];
   const what = troubles.length === 1 ? troubles[0]!.subject : `${troubles.length} at once`;
   const more = troubles.length - linesMax;
   const lines = [
-    ...troubles.slice(0, linesMax).map(({ says }) => (isOver ? `over: ${says}` : says)),
+    ...troubles
+      .slice(0, linesMax)
+      .map(({ subject, says }) => (isOver ? `${endings[kind](subject)}. Before: ${says}` : says)),
     ...(more > 0 ? [`and ${more} more`] : []),
     `time: ${new Date(nowMs).toISOString()}`,
-    ...(hubUrl === null ? [] : [`hub: ${hubUrl}`]),
+    `hub: ${hub}`,
     ...(isOver ? [] : ["", advice[kind]]),
   ];
   return {
@@ -92,6 +102,7 @@ export function troubleText(
       state,
       count: troubles.length,
       ts: nowMs,
+      hub,
       subjects: troubles.slice(0, linesMax).map(({ subject }) => subject),
     }),
   };
