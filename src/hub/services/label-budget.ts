@@ -24,7 +24,8 @@ export class LabelBudget {
       this.#types.set(tenantId, types);
     }
     if (type === null || types.has(type)) return { tenant: tenantId, type: type ?? sharedLabel };
-    if (types.size >= typesPerTenantMax || this.#pairs >= pairsMax) return { tenant: tenantId, type: sharedLabel };
+    if (types.size >= typesPerTenantMax || this.#pairs >= pairsMax)
+      return { tenant: tenantId, type: sharedLabel };
     types.add(type);
     this.#pairs++;
     return { tenant: tenantId, type };
