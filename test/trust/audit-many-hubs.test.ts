@@ -79,7 +79,7 @@ describe.skipIf(noPostgres !== undefined)(
     }
 
     const unproven =
-      "not checked: this home has no signed heads: its hub has not led yet, or audit-heads.ndjson was removed";
+      "not checked: this home has no signed heads: its hub has never led or has just begun to, or audit-heads.ndjson was removed";
 
     test("shows in every home what was changed, removed or cut off", async () => {
       const edited = await copyAfter("UPDATE events SET owner_id = 'eve' WHERE seq = 4");

@@ -53,7 +53,8 @@ class Chain {
   readonly #deps: SealerDeps;
   #head: { seq: number; hash: string } | null = null;
   #signedSeq = 0;
-  #signedAt = 0;
+  /** The first head is due at once: after a take-over this home has none that covers what came since. */
+  #signedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SealerDeps) {
     this.#deps = deps;
@@ -63,7 +64,6 @@ class Chain {
   async open(): Promise<void> {
     const { store } = this.#deps;
     this.#signedSeq = (await store.findAuditMark({ audit: "head" }))?.seq ?? 0;
-    this.#signedAt = this.#deps.clock.monotonicMs();
     if ((await store.findAuditMark({ audit: "start" })) !== null) return;
     const { first } = await store.eventRange();
     await this.#sign({ audit: "start", seq: Math.max(1, first), hash: firstHash });

@@ -19,7 +19,7 @@ export function headsElsewhere({ unsignedMs }: ChainCheck, { stored, kept }: Sig
   if (kept.length > 0 && inHome >= inDatabase && unsignedMs <= nextHeadWithinMs) return null;
   const why =
     kept.length === 0
-      ? "this home has no signed heads: its hub has not led yet, or audit-heads.ndjson was removed"
+      ? "this home has no signed heads: its hub has never led or has just begun to, or audit-heads.ndjson was removed"
       : `the signed heads in this home end at record ${inHome}: another hub has led since, or the next head is not signed yet`;
   const proven = Math.max(inHome, inDatabase);
   const open = proven === 0 ? "any record" : `records after record ${proven}`;
