@@ -130,7 +130,7 @@ export const bulkRequest = z
   });
 
 export const bulkAnswer = z.object({
-  matched: z.int(),
+  matched: z.int().meta({ description: "Jobs that were chosen; in a dry run, those that would be changed" }),
   done: z.int(),
   left: z.array(z.object({ id: z.string(), why: z.string() })),
   more: z.boolean().meta({ description: "There are more jobs than one call changes; call again" }),

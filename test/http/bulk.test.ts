@@ -46,6 +46,25 @@ test("C4: a dry run counts what would be cancelled and changes nothing", async (
   expect((await view(id)).status).toBe("pending");
 });
 
+test("a dry run with ids counts the jobs that would be changed, and names the others", async () => {
+  const mine = await submitJob(hub, { token: tokens.alice });
+  const done = await completedJob(hub, { token: tokens.alice });
+  const foreign = await submitJob(hub, { token: tokens.eve });
+  const invented = "0198c5a0-0000-7000-8000-000000000000";
+  const ids = [mine.id, done.id, foreign.id, invented];
+  expect(await bulk({ act: "cancel", ids, dry_run: true }, tokens.alice)).toEqual({
+    matched: 1,
+    done: 0,
+    left: [
+      { id: done.id, why: expect.stringMatching(/^STATE_CONFLICT: /) },
+      { id: foreign.id, why: expect.stringMatching(/^NOT_FOUND: /) },
+      { id: invented, why: expect.stringMatching(/^NOT_FOUND: /) },
+    ],
+    more: false,
+  });
+  expect((await view(mine.id)).status).toBe("pending");
+});
+
 test("C4: everything that waits or runs is cancelled, and nothing else is touched", async () => {
   const type = freshName("cancel");
   const done = await completedJob(hub, { type });

@@ -7,6 +7,7 @@ import type { HubDeps } from "../../deps.ts";
 import { recordDenial } from "../access/record-denial.ts";
 import { recordEvent } from "../audit/record-event.ts";
 import { cancelJob, retryJob } from "./end-jobs.ts";
+import { findJob } from "./find-job.ts";
 import { findJobIds } from "./list-jobs.ts";
 
 type BulkAct = "cancel" | "retry";
@@ -44,7 +45,7 @@ const statesOf = {
 export async function bulkChange(deps: HubDeps, call: BulkCall): Promise<BulkOutcome> {
   const { ids, more } = await choose(deps, call);
   const outcome: BulkOutcome = { matched: ids.length, done: 0, left: [], more };
-  if (call.isDryRun) return outcome;
+  if (call.isDryRun) return call.ids === undefined ? outcome : judgeAll(deps, call, outcome, ids);
   const afterSeq = deps.feed.lastSeq;
   const rest = ids.values();
   const lanes = Array.from({ length: lanesMax }, async () => {
@@ -56,6 +57,24 @@ export async function bulkChange(deps: HubDeps, call: BulkCall): Promise<BulkOut
     if (ids.length > 0) await recordBulk(deps, call, { outcome, afterSeq });
   }
   return outcome;
+}
+
+/** What the act would find: of ids that were only named, those that are there, that the caller may change, and that can be changed. */
+async function judgeAll(
+  deps: HubDeps,
+  { identity, origin, act }: BulkCall,
+  outcome: BulkOutcome,
+  ids: readonly string[],
+): Promise<BulkOutcome> {
+  const states: readonly JobState[] = statesOf[act];
+  for (const id of ids) {
+    const why = await refusalOf(deps, { identity, origin }, async () => {
+      const { job } = await findJob(deps, { identity, origin, jobId: id, to: "change" });
+      if (!states.includes(job.status)) throw new WritError("STATE_CONFLICT", `the job is ${job.status}`);
+    });
+    if (why !== null) outcome.left.push({ id, why });
+  }
+  return { ...outcome, matched: ids.length - outcome.left.length };
 }
 
 /** One record for the whole act, behind those of its jobs: they lie between `after_seq` and it. */
@@ -85,14 +104,27 @@ async function changeOne(
   { identity, origin, act }: BulkCall,
   { id, outcome }: { id: string; outcome: BulkOutcome },
 ): Promise<void> {
+  const change = act === "cancel" ? cancelJob : retryJob;
+  const why = await refusalOf(deps, { identity, origin }, () =>
+    change(deps, { identity, origin, jobId: id }),
+  );
+  if (why === null) outcome.done++;
+  else outcome.left.push({ id, why });
+}
+
+/** Null if it was done. */
+async function refusalOf(
+  deps: HubDeps,
+  caller: Pick<BulkCall, "identity" | "origin">,
+  act: () => Promise<unknown>,
+): Promise<string | null> {
   try {
-    const change = act === "cancel" ? cancelJob : retryJob;
-    await change(deps, { identity, origin, jobId: id });
-    outcome.done++;
+    await act();
+    return null;
   } catch (thrown) {
     // No transport sees it pass, and it must not matter whether jobs of others are tried one by one or many at once.
-    const error = await recordDenial(deps, { identity, origin }, thrown);
+    const error = await recordDenial(deps, caller, thrown);
     if (!(error instanceof WritError)) throw error;
-    outcome.left.push({ id, why: `${codeOf(error)}: ${error.message}` });
+    return `${codeOf(error)}: ${error.message}`;
   }
 }
