@@ -190,6 +190,10 @@ describe.each(routeNames)("%s", (name) => {
       const token = await newcomer("worker", { worker_id: "bound" });
       const { answer, events } = await refusedCall(() => send(world.hub, name, example, { token }));
       expect(answer).toMatchObject({ status: 403, code: "PERMISSION_DENIED" });
+      // Its worker is blocked for it, so whoever made a slip has to be told.
+      expect(answer.text).toMatch(
+        /so worker bound is blocked: set NODE_ID=bound, .* `writ workers unblock bound`/,
+      );
       expect(events).toMatchObject([
         { event: "SECURITY_VIOLATION", details: { violation_type: "TOKEN_OUTSIDE_WORKER" } },
       ]);

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { openLogger } from "../../src/runtime/logger.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
-import { freshName, jobReader, submitJob } from "../support/jobs.ts";
+import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";
 import { startTestWorker } from "../support/worker.ts";
 
@@ -73,4 +73,16 @@ test("O-18 hub.log names the job of every submission", async () => {
     { jobs: few },
     { first_job: many[0], last_job: many.at(-1), job_count: 101 },
   ]);
+});
+
+test("the hub's log says which worker a claim is from", async () => {
+  const body = { worker_id: await registerWorker(hub) };
+  await hub.must("POST", "/jobs/claim", { token: hub.admin, body });
+  await hub.must("POST", "/jobs/claim-batch", { token: hub.admin, body: { ...body, max: 1 } });
+  await hub.must("GET", `/jobs/pending?worker_id=${body.worker_id}`, { token: hub.admin });
+  const file = join(hub.home, "logs", "hub.log");
+  const claimsOf = () =>
+    linesOf(readFileSync(file, "utf8")).filter(({ worker }) => worker === body.worker_id);
+  await eventually("the calls are in the log", () => claimsOf().length === 3);
+  expect(claimsOf().map(({ route }) => route)).toEqual(["claimJob", "claimJobs", "pendingJob"]);
 });

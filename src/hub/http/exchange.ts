@@ -15,6 +15,8 @@ export type Exchange = {
   identity: Identity | null;
   /** Null if nothing was refused. */
   requestId: string | null;
+  /** The worker that asks for jobs. */
+  workerId?: string;
   /** The jobs that the call has made. */
   jobIds: readonly string[];
 };

@@ -17,6 +17,7 @@ export function logCall(deps: HttpDeps, exchange: Exchange, status: number): voi
       status,
       user: identity?.userId,
       tenant: identity?.tenantId,
+      worker: exchange.workerId,
       ...(route === null ? {} : jobsOf(exchange)),
       request_id: exchange.requestId ?? undefined,
     },

@@ -74,7 +74,8 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     return { status: 200, body: written };
   },
 
-  async claimJob({ deps, identity, origin, body, signal }) {
+  async claimJob({ deps, identity, origin, body, signal, exchange }) {
+    exchange.workerId = body.worker_id;
     const [claimed] = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: 1 });
     if (claimed === undefined) return done;
     const { id, type, status, attempt, timeoutSec } = claimed.job;
@@ -83,7 +84,8 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     return { status: 200, body: { ...convenience, ...plain, ...signClaim(deps, claimed) } };
   },
 
-  async claimJobs({ deps, identity, origin, body, signal }) {
+  async claimJobs({ deps, identity, origin, body, signal, exchange }) {
+    exchange.workerId = body.worker_id;
     const claimed = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: body.max });
     if (claimed.length === 0) return done;
     return { status: 200, body: signBatch(deps, body.worker_id, claimed) };
@@ -91,6 +93,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
 
   async pendingJob({ deps, identity, origin, query, signal, exchange }) {
     refuseHead(exchange);
+    exchange.workerId = query.worker_id;
     const call = { identity, origin, signal, workerId: query.worker_id, bootId: query.boot_id, max: 1 };
     const [claimed] = await claimJobs(deps, { ...call, waitMs: (query.wait ?? 0) * 1000 });
     if (claimed === undefined) return done;

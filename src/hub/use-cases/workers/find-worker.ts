@@ -17,15 +17,21 @@ export async function checkActsAs(
 ): Promise<WorkerRecord | null> {
   const isBound = identity.role !== "admin" && identity.workerId !== null;
   if (isBound && identity.workerId !== workerId) {
+    const isEvidence = await isForOwnWorker(deps, identity);
     throw new WritError(
       "PERMISSION_DENIED",
-      `this token is for worker ${identity.workerId}, not for ${workerId}`,
-      (await isForOwnWorker(deps, identity)) ? { token_worker_id: identity.workerId } : undefined,
+      `this token is for worker ${identity.workerId}, not for ${workerId}${isEvidence ? blockAdvice(identity.workerId!, workerId) : ""}`,
+      isEvidence ? { token_worker_id: identity.workerId } : undefined,
     );
   }
   const worker = await deps.workers.get(workerId);
   if (worker === null || !isHidden(identity, worker.facts)) return worker;
   throw notYours(identity, workerId);
+}
+
+/** What the response to the evidence does, so that a slip in a setting is not found out by jobs that never come. */
+function blockAdvice(boundTo: string, workerId: string): string {
+  return `; a token that is used for another worker may be stolen, so worker ${boundTo} is blocked: set NODE_ID=${boundTo}, or make a token with \`writ workers add ${workerId}\`, and let an administrator run \`writ workers unblock ${boundTo}\``;
 }
 
 /** The misuse of a token is evidence against its worker only if the worker's owner has issued it. */
