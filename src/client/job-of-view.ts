@@ -10,6 +10,7 @@ import {
   grpcRetry,
   grpcScheduledAt,
   grpcState,
+  isStopped,
 } from "../core/state-names.ts";
 import { type RpcJob, runOf } from "./rpc-job.ts";
 
@@ -59,6 +60,7 @@ export function jobOfView(view: JobView | JobSummary): RpcJob {
     stdout_bytes: view.output.stdout,
     stderr_bytes: view.output.stderr,
     output_removed: view.output.removed === true,
+    output_arriving: isStopped(record),
     usage: usageOf(view),
     ...runOf(runFacts(view.run)),
   };

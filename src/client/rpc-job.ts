@@ -46,6 +46,8 @@ export type RpcJob = {
   stderr_bytes: number;
   /** What was written is no longer available: removed to make room, or not restored with the database. */
   output_removed: boolean;
+  /** It was stopped and its processes are dead, but its worker still sends what they wrote. */
+  output_arriving: boolean;
   usage: { cpu_ms: number; memory_peak_bytes: number; oom: boolean } | null;
   /** How it runs; null if it is too large for a list. What follows is null for kinds that have no such thing. */
   kind: string | null;
@@ -90,6 +92,7 @@ export function rpcJob(status: JobStatus): RpcJob {
     stdout_bytes: Number(status.stdoutBytes),
     stderr_bytes: Number(status.stderrBytes),
     output_removed: status.outputRemoved,
+    output_arriving: status.state === wireStates.STOPPED && Number(status.endedAt) === 0,
     usage: usage === undefined ? null : usageOf(usage),
     ...runOf(status),
   };

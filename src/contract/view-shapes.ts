@@ -129,6 +129,10 @@ export const jobView = z.object({
       description:
         "True if what the latest attempt wrote is no longer available: it was removed to make room, or not restored with the database. Lists tell only the former",
     }),
+    arriving: z.boolean().optional().meta({
+      description:
+        "True if the job was stopped and its processes are dead, but its worker still sends what they wrote",
+    }),
   }),
   output_files: z.array(outputFileView),
   document_sha256: z.string(),

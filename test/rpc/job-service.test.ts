@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { claimJob, type HeldJob, registerWorker } from "../support/jobs.ts";
+import { runCli } from "../support/run-cli.ts";
 import { forgeFor } from "./forge-certificate.ts";
 import { issueTo, list, rpcHubForAll, type Stub, start, stubFor, stubForAll } from "./rpc-hub.ts";
 
@@ -213,7 +214,15 @@ describe("stopping", () => {
     const stopped = { state: "STOPPED", exit_code: 143, reason: "stopped", fail_code: "CANCELLED" };
     expect((await answer).status).toMatchObject({ ...stopped, ended_at: 0 });
     expect(await alice.call("GetStatus", { job_id: job.id })).toMatchObject({ ...stopped, ended_at: 0 });
+    const viewOf = async () =>
+      (await hub.must("GET", `/jobs/${job.id}`, { token: hub.admin })).json<{ output: object }>();
+    expect((await viewOf()).output).toEqual({ stdout: 0, stderr: 0, arriving: true });
+    const { stdout } = await runCli("jobctl", ["status", job.id, "--home", hub.home], { env: {} });
+    expect(stdout).toContain(
+      "stdout 0 bytes, stderr 0 bytes so far; the rest is still arriving from the worker",
+    );
     await finish(job, { code: "CANCELLED", reason: "stopped", exit_code: 143 });
+    expect((await viewOf()).output).toEqual({ stdout: 0, stderr: 0 });
     const ended = await alice.call<{ ended_at: number }>("GetStatus", { job_id: job.id });
     expect(ended).toMatchObject(stopped);
     expect(ended.ended_at).toBeGreaterThan(0);

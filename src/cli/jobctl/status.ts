@@ -56,9 +56,10 @@ export function fieldsOf(job: RpcJob, nowMs: number): Field[] {
   ];
 }
 
-function outputText({ stdout_bytes, stderr_bytes, output_removed }: RpcJob): string {
+function outputText({ stdout_bytes, stderr_bytes, output_removed, output_arriving }: RpcJob): string {
   const sizes = `stdout ${formatBytes(stdout_bytes)}, stderr ${formatBytes(stderr_bytes)}`;
-  return output_removed ? `${sizes}; no longer available` : sizes;
+  if (output_removed) return `${sizes}; no longer available`;
+  return output_arriving ? `${sizes} so far; the rest is still arriving from the worker` : sizes;
 }
 
 /** A job that a person has retried was tried more often than its limit counts. */

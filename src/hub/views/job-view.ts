@@ -5,6 +5,7 @@ import type { JobView } from "../../contract/view-shapes.ts";
 import { executionTimeMs, shownUsage } from "../../core/execution-time.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
 import type { JobRecord } from "../../core/job.ts";
+import { isStopped } from "../../core/state-names.ts";
 import type { Outputs } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { StoredParts } from "./stored-parts.ts";
@@ -122,5 +123,9 @@ function masked(value: unknown): unknown {
 /** How much the latest attempt has written, whether or not it still exists. */
 async function outputView(outputs: Outputs, stored: StoredJob): Promise<JobView["output"]> {
   const { sizes, lost } = await writtenOutput(outputs, stored, stored.job.attempt);
-  return lost.length === 0 ? sizes : { ...sizes, removed: true };
+  return {
+    ...sizes,
+    ...(lost.length === 0 ? {} : { removed: true }),
+    ...(isStopped(stored.job) ? { arriving: true } : {}),
+  };
 }
