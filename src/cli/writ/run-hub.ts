@@ -9,6 +9,7 @@ import { neutraliseLine } from "../terminal.ts";
 import { greet } from "./greet.ts";
 import { LocalWorker } from "./local-worker.ts";
 import { loginLink } from "./login-link.ts";
+import { warnOfUnknownVariables } from "./unknown-variables.ts";
 
 type RunHubInput = {
   command: Command;
@@ -36,6 +37,7 @@ export async function runHub(
 ): Promise<void> {
   const { env, osUser, version, stops } = context;
   const home = findHome(context, command);
+  warnOfUnknownVariables(context);
   const onNotice = (line: string): void => void context.stderr.write(`writ: ${neutraliseLine(line)}\n`);
   const hub = await startHub({ home, flags, env, osUser, version, acceptLoss, onNotice });
   const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.localUrl }) : undefined;

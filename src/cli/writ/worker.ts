@@ -8,6 +8,7 @@ import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
 import { neutraliseLine } from "../terminal.ts";
 import { keysLostCode, listenToParent } from "./parent-link.ts";
+import { warnOfUnknownVariables } from "./unknown-variables.ts";
 import { readWorkerSettings, workerHome } from "./worker-config.ts";
 
 type WorkerFlags = { config?: string; withParent?: boolean };
@@ -27,6 +28,8 @@ async function runWorker(context: CliContext, command: Command, flags: WorkerFla
   const { version } = context;
   const home = workerHome(context, command);
   await ensureHome(home);
+  // In `writ up` the hub has the same environment, and has said it.
+  if (!flags.withParent) warnOfUnknownVariables(context);
   const settings = await readWorkerSettings(context, home, flags.config);
   const stops = listenForStops(context, flags);
   const onWarning = (sentence: string): void =>
