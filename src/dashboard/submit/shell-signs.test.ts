@@ -15,6 +15,7 @@ test("O-30 finds nothing in plain words and in what is quoted", () => {
     "sh -c 'a | b > $C'",
     "echo 5\\$",
     "curl 'http://x/?a=1&b=2'",
+    'curl "http://x/?a=1&b=2"',
   ])
     expect(shellSigns(line), line).toEqual([]);
   expect(shellSigns("a=~b price$ ")).toEqual([]);
