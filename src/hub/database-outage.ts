@@ -9,15 +9,14 @@ const settledMs = 1_000;
 const roomMs = 30_000;
 
 /**
- * The hub's log while its database is away. Everything that runs in the hub notices that, many times a second; those lines are
- * replaced by a few that say since when, and how many calls were refused. The person at the hub's terminal is told the same, and
- * when the disk of the database is full, because then the log is full too.
+ * What the hub knows about an outage of its database and about full disks. Each place that handles an error tells it; health and
+ * alerts read it. Everything that runs in the hub notices an outage, many times a second; a few lines in the log stand for all of
+ * that and say since when, and how many calls were refused. The person at the hub's terminal is told the same, and when the
+ * disk of the database is full, because then the log is full too.
  */
 export class DatabaseOutage {
-  /** Takes the place of the logger that it was made for. */
-  readonly logger: Logger;
-  readonly #log: OutageLog;
-  readonly #fullDisk: OutageLog;
+  readonly #log: OutageLog<WritError>;
+  readonly #fullDisk: OutageLog<WritError>;
   /** When a write of output or of a file last found its disk full. */
   #fullStorageAtMs = Number.NEGATIVE_INFINITY;
   readonly #clock: Clock;
@@ -51,7 +50,6 @@ export class DatabaseOutage {
         ),
       ends: (howLong) => tell(`there is room on the disk of the database again, after ${howLong}`),
     });
-    this.logger = this.#around(logger);
   }
 
   /** Whether a write has found the disk full a short time ago: small ones fit now and then, and prove nothing. */
@@ -68,8 +66,21 @@ export class DatabaseOutage {
     return this.#log.isOn;
   }
 
-  noticed(error: unknown): void {
-    if (isAway(error)) this.#log.noticed(error);
+  /** Returns whether the lines about the outage stand for this error, which then needs none of its own. */
+  noticed(error: unknown): boolean {
+    if (!(error instanceof WritError)) return false;
+    if (error.details?.["full"] === true) this.#fullDisk.noticed(error);
+    if (hasNoRoom(error)) this.#fullStorageAtMs = this.#clock.monotonicMs();
+    // The drivers mark what says nothing but that the server cannot be used at present.
+    if (error.details?.["away"] !== true) return false;
+    this.#log.noticed(error);
+    return true;
+  }
+
+  /** Counts a call that was answered with 503. Returns whether the lines about the outage stand for it. */
+  refused(): boolean {
+    if (this.#log.isOn) this.#refused++;
+    return this.#log.isOn;
   }
 
   /** The database has answered. */
@@ -77,63 +88,19 @@ export class DatabaseOutage {
     if (this.#log.quietMs >= settledMs) this.#log.over();
     if (this.#fullDisk.quietMs >= roomMs) this.#fullDisk.over();
   }
-
-  #around(logger: Logger): Logger {
-    const method =
-      (name: "trace" | "debug" | "info" | "warn" | "error" | "fatal") =>
-      (fields: object | string, message?: string): void => {
-        if (typeof fields === "string") logger[name](fields);
-        else if (!this.#replaces(fields)) logger[name](fields, message);
-      };
-    return {
-      trace: method("trace"),
-      debug: method("debug"),
-      info: method("info"),
-      warn: method("warn"),
-      error: method("error"),
-      fatal: method("fatal"),
-      child: (fields) => this.#around(logger.child(fields)),
-      isLevelEnabled: (level) => logger.isLevelEnabled(level),
-    };
-  }
-
-  /** Whether the line only says what the outage says: a failure because of it, or a call that was refused. */
-  #replaces(fields: { err?: unknown; details?: unknown; status?: unknown }): boolean {
-    if (says("full", fields.err) || says("full", fields)) this.#fullDisk.noticed(fields);
-    if (hasNoRoom(fields.err) || hasNoRoom(fields)) this.#fullStorageAtMs = this.#clock.monotonicMs();
-    if (this.#log.isOn && fields.status === 503) {
-      this.#refused++;
-      return true;
-    }
-    const failure = isAway(fields.err) ? fields.err : isAway(fields) ? fields : null;
-    if (failure !== null) this.#log.noticed(failure);
-    return failure !== null;
-  }
-}
-
-/** The drivers mark what says nothing but that the server cannot be used at present. */
-function isAway(error: unknown): boolean {
-  return says("away", error);
 }
 
 /** The drivers of outputs and of files give the code of the failed write as the reason. */
-function hasNoRoom(error: unknown): boolean {
-  const details = (error as { details?: Record<string, unknown> } | null | undefined)?.details;
+function hasNoRoom({ details }: WritError): boolean {
   return ["ENOSPC", "EDQUOT"].includes(String(details?.["reason"]));
 }
 
-function says(mark: "away" | "full", error: unknown): boolean {
-  const details = (error as { details?: Record<string, unknown> } | null | undefined)?.details;
-  return details?.[mark] === true;
-}
-
 /** What the person can do; the drivers say it for each way in which a server can be away. */
-function adviceOf(error: unknown): string {
-  return String((error as { details: { advice?: unknown } }).details.advice);
+function adviceOf(error: WritError): string {
+  return String(error.details?.["advice"]);
 }
 
-function factsOf(error: unknown): object {
-  const { details, ...fields } = error as { details: Record<string, unknown> };
-  const { away: _, ...shown } = details;
-  return error instanceof WritError ? { err: error, details: shown } : { ...fields, details: shown };
+function factsOf(error: WritError): object {
+  const { away: _, ...details } = error.details ?? {};
+  return { err: error, details };
 }

@@ -17,6 +17,8 @@ import type { RefusalLog } from "./audit/refusal-log.ts";
 import type { HomeAdmins } from "./certs/home-admins.ts";
 import type { IssuedCerts } from "./certs/issued-certs.ts";
 import type { RevocationList } from "./certs/revocations.ts";
+import type { DatabaseOutage } from "./database-outage.ts";
+import type { FailureLog } from "./failure-log.ts";
 import type { Leadership } from "./leadership.ts";
 import type { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
 import type { DamageLog } from "./services/damage-log.ts";
@@ -48,6 +50,10 @@ export type HubDeps = {
   /** How much jobs have written. */
   outputTally: OutputTally;
   logger: Logger;
+  /** Whether the database is away or a disk is full, as far as errors have shown it. */
+  outage: DatabaseOutage;
+  /** For errors that no caller is told of. */
+  failures: FailureLog;
   /** Says a sentence to whoever started the hub. */
   tell(line: string): void;
   failpoint: Failpoint;

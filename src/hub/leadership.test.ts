@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { silentLogger } from "../runtime/logger.ts";
 import type { Service } from "../runtime/service.ts";
 import type { HubBeat, HubSeat } from "../store/hub-seat.ts";
+import { silentFailures } from "./failure-log.testing.ts";
 import { Leadership, whileLeading } from "./leadership.ts";
 
 /** A seat that does what the test says. */
@@ -27,7 +28,7 @@ function seatOf(term: number | null) {
 
 async function led(term: number | null) {
   const { seat, hubSeat } = seatOf(term);
-  const leadership = new Leadership(hubSeat, silentLogger);
+  const leadership = new Leadership(hubSeat, { logger: silentLogger, failures: silentFailures });
   const did: string[] = [];
   let failures = 0;
   const service: Service = {

@@ -8,6 +8,7 @@ import {
   type HubSeat,
   isLeadLost,
 } from "../store/hub-seat.ts";
+import type { FailureLog } from "./failure-log.ts";
 
 /** The hub that leads only has to show that it lives. */
 const beatMs = 1_000;
@@ -20,6 +21,7 @@ export class Leadership implements Service {
   readonly name = "leadership";
   readonly #seat: HubSeat;
   readonly #logger: Logger;
+  readonly #failures: FailureLog;
   readonly #rounds: RepeatedService;
   readonly #listeners = new Set<() => void>();
   #last: HubBeat = { term: null, wasSilent: false, hubs: [], aheadMs: null };
@@ -29,9 +31,10 @@ export class Leadership implements Service {
   #beats: Promise<void> = Promise.resolve();
 
   /** It goes by real time, because the server does. */
-  constructor(seat: HubSeat, logger: Logger) {
+  constructor(seat: HubSeat, { logger, failures }: { logger: Logger; failures: FailureLog }) {
     this.#seat = seat;
     this.#logger = logger;
+    this.#failures = failures;
     const options = { name: this.name, intervalMs: seat.askMs, clock: systemClock, onError: () => {} };
     this.#rounds = repeat(options, () => this.#round());
     seat.onLost(() => this.#lose());
@@ -96,7 +99,7 @@ export class Leadership implements Service {
       if (this.#isFailing) this.#logger.info("the hub is back among the hubs of its database");
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) this.#logger.error({ err: error }, "the hub has lost its seat at the database");
+      if (!this.#isFailing) this.#failures.error(error, "the hub has lost its seat at the database");
       this.#isFailing = true;
       this.#lose();
     }

@@ -15,7 +15,9 @@ import { certPaths } from "./certs/cert-paths.ts";
 import { HomeAdmins } from "./certs/home-admins.ts";
 import { IssuedCerts } from "./certs/issued-certs.ts";
 import { RevocationList } from "./certs/revocations.ts";
+import { DatabaseOutage } from "./database-outage.ts";
 import type { HubDeps } from "./deps.ts";
+import { FailureLog } from "./failure-log.ts";
 import { Leadership } from "./leadership.ts";
 import { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
 import { mqttSettingsOf } from "./mqtt/mqtt-settings.ts";
@@ -52,7 +54,10 @@ type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
 export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   const { home, version, settings, logger, inUse } = sources;
   const { clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = sources;
-  const leadership = new Leadership(sources.seat ?? onlySeat(() => {}), logger);
+  const tell = sources.onNotice ?? (() => {});
+  const outage = new DatabaseOutage(logger, clock, tell);
+  const failures = new FailureLog(logger, outage);
+  const leadership = new Leadership(sources.seat ?? onlySeat(() => {}), { logger, failures });
   const { database, keysDir } = placesOf(home, settings);
   const keys = openKeyRing(keysDir, {
     nowMs: clock.nowMs(),
@@ -68,7 +73,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   const metrics = createMetrics(version);
   const mqtt = await mqttSettingsOf(settings);
   const refusals = new RefusalLog(store, clock, (error) =>
-    logger.error({ err: error }, "counted refusals could not be recorded"),
+    failures.error(error, "counted refusals could not be recorded"),
   );
   const certs = certPaths(home);
   const workers = new RecordCache(clock, (workerId) => store.getWorker({ workerId }));
@@ -84,10 +89,12 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     ids,
     settings,
     logger,
+    outage,
+    failures,
     failpoint,
     dispatcher,
     metrics,
-    statistics: new Statistics({ store, clock, logger }),
+    statistics: new Statistics({ store, clock, failures }),
     telemetry: await openTelemetry({
       endpoint: settings.otlpEndpoint,
       headers: settings.otlpHeaders,
@@ -105,19 +112,22 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     outputTally: new OutputTally(store),
     home,
     auditDir: join(home, "audit"),
-    auditCheck: new AuditCheck({ home, settings, clock, store, logger }),
+    auditCheck: new AuditCheck({ home, settings, clock, store, failures }),
     revoked: new RevocationList(certs.revoked),
     homeAdmins: new HomeAdmins(certs.homeAdmins),
     issuedCerts: new IssuedCerts(home),
     watched: new WatchList(clock),
     refusals,
-    receipts: new ReceiptChecker({ store, logger, outputs, refusals }),
-    tell: sources.onNotice ?? (() => {}),
+    receipts: new ReceiptChecker({ store, logger, failures, outputs, refusals }),
+    tell,
     renewals: new RefusedRenewals(),
-    signsOfLife: new SignsOfLife({ store, workers, settings, clock, logger }),
+    signsOfLife: new SignsOfLife({ store, workers, settings, clock, failures }),
     damage: new DamageLog({ store, clock, logger }),
     feed,
-    mqtt: mqtt === null ? null : new MqttPublisher({ store, leadership, feed, clock, logger, metrics }, mqtt),
+    mqtt:
+      mqtt === null
+        ? null
+        : new MqttPublisher({ store, leadership, feed, clock, logger, failures, metrics }, mqtt),
     limits: new RateLimits(clock, () => Math.max(1, leadership.hubs.length)),
     streamCounts: new StreamCounts(),
     tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),

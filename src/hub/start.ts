@@ -23,7 +23,6 @@ import { certificateRequest } from "./certs/certificate-request.ts";
 import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
 import { noteAddressLimit } from "./connections/note-address-limit.ts";
 import { checkHistory, readHistory, refuseOtherKeys } from "./database-history.ts";
-import { DatabaseOutage } from "./database-outage.ts";
 import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home-lock.ts";
@@ -111,9 +110,7 @@ async function startSeated(
   // Before anything is made or changed in the home: it throws if the database is older than what this version upgrades.
   const plan = await planMigration(database);
   const clock = steadyClock(start.clock ?? systemClock);
-  const log = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
-  const outage = new DatabaseOutage(log, clock, start.onNotice);
-  const { logger } = outage;
+  const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
   followDatabase(clock, await seat.readClock(), logger);
   const tls = await openHubTls(
     home,
@@ -132,7 +129,7 @@ async function startSeated(
     await deps.store.close();
     lock.release();
     logger.info("the hub has stopped");
-    log.close();
+    logger.close();
   };
   try {
     await deps.leadership.start();
@@ -140,8 +137,8 @@ async function startSeated(
     await applyQuotas(deps, settings.quotas);
     await ensureAdminToken(deps, { secret: settings.adminToken, osUser });
     await recover(deps);
-    const ports = openPorts(deps, tls, outage);
-    const services = hubServices(deps, { ...ports, tls, osUser, clock, outage });
+    const ports = openPorts(deps, tls);
+    const services = hubServices(deps, { ...ports, tls, osUser, clock });
     await startAll(services);
     const { url, localUrl = url, port } = ports.http;
     const grpcPort = ports.rpc.port;
@@ -158,30 +155,25 @@ async function startSeated(
 }
 
 /** Jobs without files run all the same. */
-async function checkObjects({ objects, logger }: HubDeps): Promise<void> {
+async function checkObjects({ objects, failures }: HubDeps): Promise<void> {
   try {
     await objects.check();
   } catch (error) {
     const details = error instanceof WritError ? error.details : undefined;
-    logger.error({ err: error, details }, "files cannot be stored at present");
+    failures.error(error, "files cannot be stored at present", { details });
   }
 }
 
 type Ports = { http: HttpServer; rpc: RpcServer; streams: OpenStreams; bodies: OpenBodies };
 
-function openPorts(
-  deps: HubDeps,
-  { own, given, clientAuthorities }: HubTls,
-  outage: Pick<DatabaseOutage, "isDiskFull">,
-): Ports {
+function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Ports {
   const streams = new OpenStreams(deps.clock, (error) =>
-    deps.logger.error({ err: error }, "an open stream could not be checked"),
+    deps.failures.error(error, "an open stream could not be checked"),
   );
   const bodies = new OpenBodies(deps.clock, (error) =>
-    deps.logger.error({ err: error }, "an unfinished body could not be checked"),
+    deps.failures.error(error, "an unfinished body could not be checked"),
   );
-  const isDiskFull = () => outage.isDiskFull;
-  const listener = createListener({ ...deps, streams, bodies, isDiskFull });
+  const listener = createListener({ ...deps, streams, bodies });
   const onAddressLimit = noteAddressLimit(deps, "HTTP");
   const http = new HttpServer(listener, { ...deps, onAddressLimit }, given ?? own);
   const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
@@ -191,18 +183,17 @@ function openPorts(
 /** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
 function hubServices(
   deps: HubDeps,
-  parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock; outage: DatabaseOutage },
+  parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock },
 ): Service[] {
-  const { http, rpc, streams, bodies, tls, osUser, clock, outage } = parts;
+  const { http, rpc, streams, bodies, tls, osUser, clock } = parts;
   const lead = (service: Service): Service =>
     whileLeading(
       deps.leadership,
       service,
       unlessLeadLost((error) =>
-        deps.logger.error(
-          { err: error, service: service.name },
-          "a service of the leader could not start or stop",
-        ),
+        deps.failures.error(error, "a service of the leader could not start or stop", {
+          service: service.name,
+        }),
       ),
     );
   const channels = openChannels(deps.settings, deps.clock);
@@ -211,8 +202,8 @@ function hubServices(
     deps.feed,
     // Stops after everything that writes events, so that its last signed head covers them all.
     lead(createSealer(deps)),
-    createStoreWatch(deps, { channels, outage }),
-    ...(channels.length === 0 ? [] : [createOutageWatch(deps, { channels, outage })]),
+    createStoreWatch(deps, channels),
+    ...(channels.length === 0 ? [] : [createOutageWatch(deps, channels)]),
     createClockWatch(deps, clock),
     // Stops after everything that moves jobs, and writes what it has counted.
     deps.statistics,

@@ -3,19 +3,19 @@ import type { Clock } from "./clock.ts";
 /** Often enough for somebody who looks at the end of a log, and seldom enough to leave room for everything else. */
 const remindMs = 60_000;
 
-type OutageLines = {
-  begins(error: unknown): void;
-  lasts(error: unknown, howLong: string): void;
+type OutageLines<Cause> = {
+  begins(cause: Cause): void;
+  lasts(cause: Cause, howLong: string): void;
   ends(howLong: string): void;
 };
 
 /** Writes few lines about an outage, however many calls notice it: when it begins, once a minute, and when it is over. */
-export class OutageLog {
+export class OutageLog<Cause = unknown> {
   readonly #clock: Clock;
-  readonly #lines: OutageLines;
+  readonly #lines: OutageLines<Cause>;
   #begun: { atMs: number; toldAtMs: number; noticedAtMs: number } | null = null;
 
-  constructor(clock: Clock, lines: OutageLines) {
+  constructor(clock: Clock, lines: OutageLines<Cause>) {
     this.#clock = clock;
     this.#lines = lines;
   }
@@ -29,17 +29,17 @@ export class OutageLog {
     return this.#clock.monotonicMs() - (this.#begun?.noticedAtMs ?? Number.NEGATIVE_INFINITY);
   }
 
-  noticed(error: unknown): void {
+  noticed(cause: Cause): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#begun === null) {
       this.#begun = { atMs: nowMs, toldAtMs: nowMs, noticedAtMs: nowMs };
-      this.#lines.begins(error);
+      this.#lines.begins(cause);
       return;
     }
     this.#begun.noticedAtMs = nowMs;
     if (nowMs - this.#begun.toldAtMs < remindMs) return;
     this.#begun.toldAtMs = nowMs;
-    this.#lines.lasts(error, this.#howLong(this.#begun.atMs));
+    this.#lines.lasts(cause, this.#howLong(this.#begun.atMs));
   }
 
   over(): void {

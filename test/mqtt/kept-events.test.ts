@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { NewEvent } from "../../src/core/events.ts";
+import { silentFailures as failures } from "../../src/hub/failure-log.testing.ts";
 import { MqttPublisher } from "../../src/hub/mqtt/mqtt-publisher.ts";
 import { EventFeed } from "../../src/hub/services/event-feed.ts";
 import { createMetrics } from "../../src/hub/services/metrics.ts";
@@ -39,7 +40,7 @@ async function openScene() {
     const metrics = createMetrics("1");
     const address = { host: "127.0.0.1", port: broker.port, tls: false, username: null, password: null };
     const settings = { broker: { ...address, ca: null, protocolVersion: 4 as const }, hmacKey: null };
-    const deps = { store, leadership: { isLeader: true }, feed, clock, logger, metrics };
+    const deps = { store, leadership: { isLeader: true }, feed, clock, logger, failures, metrics };
     return { metrics, service: new MqttPublisher(deps, settings) };
   };
   const sentThrough = (seq: number) =>

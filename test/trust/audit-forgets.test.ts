@@ -10,9 +10,9 @@ import { type AuditVerdict, verifyAudit } from "../../src/hub/admin.ts";
 import { marksPath, signMark } from "../../src/hub/audit/audit-marks.ts";
 import { coldPath, dayOf, listColdDays } from "../../src/hub/audit/cold-files.ts";
 import { moveCold } from "../../src/hub/audit/move-cold.ts";
+import { silentFailures } from "../../src/hub/failure-log.testing.ts";
 import { EventFeed } from "../../src/hub/services/event-feed.ts";
 import { loadHubSettings } from "../../src/hub/settings.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { generateSigningKey } from "../../src/signing/ed25519.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";
@@ -83,7 +83,7 @@ async function forget(home: string): Promise<void> {
       store,
       keys,
       clock,
-      logger: silentLogger,
+      failures: silentFailures,
       feed: new EventFeed(store, clock),
       home,
       settings,

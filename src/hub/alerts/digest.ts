@@ -14,10 +14,8 @@ const rowsMax = 100;
 
 /** Sends a mail once a day, at the set time in the hub's local time, with everything unusual since the last one. */
 export function createDigest(deps: HubDeps): Service {
-  const { clock, logger, settings } = deps;
-  const onError = unlessLeadLost((error) =>
-    logger.error({ err: error }, "the daily digest could not be sent"),
-  );
+  const { clock, failures, settings } = deps;
+  const onError = unlessLeadLost((error) => failures.error(error, "the daily digest could not be sent"));
   return repeat({ name: "digest", intervalMs: roundMs, clock, onError }, async (signal) => {
     const reader = await deps.store.getLogReader({ name: "digest" });
     const nowMs = clock.nowMs();

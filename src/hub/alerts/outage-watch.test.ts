@@ -4,6 +4,7 @@ import { WritError } from "../../core/errors.ts";
 import { type HandClock, handClock } from "../../runtime/hand-clock.testing.ts";
 import { silentLogger } from "../../runtime/logger.ts";
 import { DatabaseOutage } from "../database-outage.ts";
+import { FailureLog } from "../failure-log.ts";
 import { createOutageWatch } from "./outage-watch.ts";
 import { webhookChannel } from "./webhook.ts";
 
@@ -13,8 +14,10 @@ async function setUp() {
   const clock = handClock();
   const outage = new DatabaseOutage(silentLogger, clock);
   const channels = [webhookChannel({ url: server.url, secret: "0123456789abcdef" }, clock)];
-  const deps = { clock, logger: silentLogger, home: "/home/writ", settings: { publicUrl: null } };
-  const watch = createOutageWatch(deps, { channels, outage });
+  const failures = new FailureLog(silentLogger, outage);
+  const settings = { publicUrl: null };
+  const deps = { clock, logger: silentLogger, outage, failures, home: "/home/writ", settings };
+  const watch = createOutageWatch(deps, channels);
   await watch.start();
   onTestFinished(() => watch.stop());
   const heard = () =>
@@ -70,7 +73,7 @@ test.each([
   ["outputs", { reason: "ENOSPC" }, "outputs and files"],
 ])("O-23 a full disk of %s alerts once, and once when there is room", async (_, details, subject) => {
   const { clock, outage, heard } = await setUp();
-  const refuse = () => outage.logger.error({ code: "ANY", details }, "a request failed");
+  const refuse = () => outage.noticed(new WritError("STORE_UNAVAILABLE", "it is full", details));
   await untilHeard(clock, heard, 1, refuse);
   for (let second = 0; second < 120; second += 10) {
     refuse();

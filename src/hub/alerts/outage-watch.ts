@@ -1,5 +1,4 @@
 import { repeat, type Service } from "../../runtime/service.ts";
-import type { DatabaseOutage } from "../database-outage.ts";
 import type { HubDeps } from "../deps.ts";
 import { sendAtOnce } from "./alarm.ts";
 import type { Channel } from "./channel.ts";
@@ -10,7 +9,7 @@ const roundMs = 1_000;
 /** A database that is started again, or a connection that is made anew, is no trouble. */
 const graceMs = 5_000;
 
-type WatchDeps = Pick<HubDeps, "clock" | "logger" | "home"> & {
+type WatchDeps = Pick<HubDeps, "clock" | "logger" | "outage" | "failures" | "home"> & {
   settings: Pick<HubDeps["settings"], "publicUrl">;
 };
 
@@ -18,18 +17,9 @@ type WatchDeps = Pick<HubDeps, "clock" | "logger" | "home"> & {
  * Tells people when the database is away or a disk of the hub is full, once when it begins and once when it is over. The
  * outbox is in that database, so these messages do not wait there; each hub tells what it has found itself.
  */
-export function createOutageWatch(
-  deps: WatchDeps,
-  {
-    channels,
-    outage,
-  }: {
-    channels: readonly Channel[];
-    outage: Pick<DatabaseOutage, "isOn" | "isDiskFull" | "isStorageFull">;
-  },
-): Service {
-  const { clock, logger, home } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "people could not be told of an outage");
+export function createOutageWatch(deps: WatchDeps, channels: readonly Channel[]): Service {
+  const { clock, outage, failures, home } = deps;
+  const onError = (error: unknown) => failures.error(error, "people could not be told of an outage");
   let told: ToldTroubles = {};
   let awaySinceMs: number | null = null;
   return repeat({ name: "outage watch", intervalMs: roundMs, clock, onError }, async (signal) => {

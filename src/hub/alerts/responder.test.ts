@@ -8,6 +8,7 @@ import { silentLogger } from "../../runtime/logger.ts";
 import { leadLost } from "../../store/hub-seat.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import type { EventFilter } from "../../store/store.ts";
+import { failuresIn, silentFailures } from "../failure-log.testing.ts";
 import { EventFeed } from "../services/event-feed.ts";
 import { createResponder } from "./responder.ts";
 import { WatchList } from "./watch-list.ts";
@@ -43,7 +44,14 @@ test("an event that comes while the log is read is answered once", async () => {
     }
     return store.readEvents(filter);
   };
-  const deps = { store: { ...store, readEvents }, feed, clock, logger: silentLogger, channels: [] };
+  const deps = {
+    store: { ...store, readEvents },
+    feed,
+    clock,
+    logger: silentLogger,
+    failures: silentFailures,
+    channels: [],
+  };
   const settings = { publicUrl: null };
   const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
   await responder.start();
@@ -81,7 +89,14 @@ test("an event is answered once, although what follows from it could not be reco
     return store.recordEvents(input);
   };
   const channels = [{ name: "webhook" }];
-  const deps = { store: { ...store, recordEvents }, feed, clock, logger: silentLogger, channels };
+  const deps = {
+    store: { ...store, recordEvents },
+    feed,
+    clock,
+    logger: silentLogger,
+    failures: silentFailures,
+    channels,
+  };
   const settings = { publicUrl: null };
   const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
   await responder.start();
@@ -116,7 +131,14 @@ test("O-41 another hub that takes the lead in the middle of a round is no error,
     if (refusal !== undefined) throw refusal;
     return store.advanceLogReader(input);
   };
-  const deps = { store: { ...store, advanceLogReader }, feed, clock, logger, channels: [] };
+  const deps = {
+    store: { ...store, advanceLogReader },
+    feed,
+    clock,
+    logger,
+    failures: failuresIn(logger as never),
+    channels: [],
+  };
   const settings = { publicUrl: null };
   const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
   await responder.start();
@@ -153,7 +175,14 @@ test("what a hub of an earlier version has held back is told", async () => {
   const kept = { name: "responder", seq: 0, memory: JSON.stringify({ failures: [], held, budgets }) };
   await store.advanceLogReader({ ...kept, messages: [], waitingMax: 9, watch: [], nowMs: 1 });
 
-  const deps = { store, feed, clock, logger: silentLogger, channels: [{ name: "webhook" }] };
+  const deps = {
+    store,
+    feed,
+    clock,
+    logger: silentLogger,
+    failures: silentFailures,
+    channels: [{ name: "webhook" }],
+  };
   const settings = { publicUrl: null };
   const responder = createResponder({ ...deps, settings, watched: new WatchList(clock) } as never);
   await responder.start();

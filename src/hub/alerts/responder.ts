@@ -24,10 +24,8 @@ type ResponderDeps = HubDeps & { channels: readonly { name: string }[] };
  * response.
  */
 export function createResponder(deps: ResponderDeps): Service {
-  const { clock, logger } = deps;
-  const onError = unlessLeadLost((error) =>
-    logger.error({ err: error }, "the response to security events failed"),
-  );
+  const { clock, failures } = deps;
+  const onError = unlessLeadLost((error) => failures.error(error, "the response to security events failed"));
   let position: LogPosition;
   /** Events about the last turn that are not in the log yet. */
   let raised: NewEvent[] = [];

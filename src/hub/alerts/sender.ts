@@ -17,7 +17,7 @@ const givenUpMs = 24 * 3_600_000;
 export function createSender(deps: HubDeps, channels: readonly Channel[]): Service[] {
   return channels.map((channel) => {
     const onError = unlessLeadLost((error) =>
-      deps.logger.error({ err: error, channel: channel.name }, "the outbox could not be read"),
+      deps.failures.error(error, "the outbox could not be read", { channel: channel.name }),
     );
     return repeat(
       { name: `sender ${channel.name}`, intervalMs: roundMs, clock: deps.clock, onError },

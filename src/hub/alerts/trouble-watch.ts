@@ -11,7 +11,7 @@ const roundMs = 5_000;
 const graceMs = 60_000;
 const readerName = "troubles";
 
-type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "keys" | "home"> & {
+type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "failures" | "keys" | "home"> & {
   settings: Pick<HubDeps["settings"], "publicUrl">;
   channels: readonly { name: string }[];
 };
@@ -21,9 +21,9 @@ type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "keys" | 
  * it is over. What they were told is stored with the messages, so neither a restart nor another leader tells it again.
  */
 export function createTroubleWatch(deps: WatchDeps): Service {
-  const { store, clock, logger } = deps;
+  const { store, clock, logger, failures } = deps;
   const onError = (error: unknown) =>
-    logger.error({ err: error }, "workers and queues could not be checked for troubles");
+    failures.error(error, "workers and queues could not be checked for troubles");
   /** Since when a type waits, for as long as this hub leads. */
   const waitsSince = new Map<string, number>();
   return repeat({ name: "trouble watch", intervalMs: roundMs, clock, onError }, async () => {

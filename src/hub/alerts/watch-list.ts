@@ -41,8 +41,8 @@ export class WatchList {
 }
 
 /** The responder adds to the list, and runs at the hub that leads; the others read what it has stored. */
-export function createWatchListReader({ watched, store, leadership, clock, logger }: HubDeps): Service {
-  const onError = (error: unknown) => logger.error({ err: error }, "the watch list could not be read");
+export function createWatchListReader({ watched, store, leadership, clock, failures }: HubDeps): Service {
+  const onError = (error: unknown) => failures.error(error, "the watch list could not be read");
   return repeat({ name: "watch list", intervalMs: roundMs, clock, onError }, async () => {
     if (!leadership.isLeader) await watched.load(store);
   });

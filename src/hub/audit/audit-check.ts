@@ -4,7 +4,7 @@ import type { HubDeps } from "../deps.ts";
 import { placesOf } from "../settings.ts";
 import { type AuditVerdict, verifyAudit } from "./verify-audit.ts";
 
-type Deps = Pick<HubDeps, "home" | "settings" | "clock" | "store" | "logger">;
+type Deps = Pick<HubDeps, "home" | "settings" | "clock" | "store" | "failures">;
 
 /** The last check of the audit trail that somebody has asked this hub for. */
 export type AuditCheckState =
@@ -38,7 +38,7 @@ export class AuditCheck {
   }
 
   async #run(startedAt: number, last: number): Promise<void> {
-    const { home, settings, clock, logger } = this.#deps;
+    const { home, settings, clock, failures } = this.#deps;
     const { database, keysDir } = placesOf(home, settings);
     try {
       const verdict = await verifyAudit({
@@ -52,7 +52,7 @@ export class AuditCheck {
       });
       this.#state = { status: "done", startedAt, endedAt: clock.nowMs(), verdict };
     } catch (error) {
-      logger.error({ err: error }, "the audit trail could not be checked");
+      failures.error(error, "the audit trail could not be checked");
       const reason = "the audit trail could not be read; the hub's log says why";
       this.#state = { status: "failed", startedAt, endedAt: clock.nowMs(), reason };
     }

@@ -15,15 +15,15 @@ const restTimes = 2;
 const recordsPerHead = 1_000;
 const headMs = 60_000;
 
-export type SealerDeps = Pick<HubDeps, "store" | "keys" | "clock" | "logger" | "feed"> & { home: string };
+export type SealerDeps = Pick<HubDeps, "store" | "keys" | "clock" | "failures" | "feed"> & { home: string };
 
 /**
  * Signs the head of the chain. The store seals each event where it writes it; every second this asks for the head, and
  * seals what an earlier version left.
  */
 export function createSealer(deps: SealerDeps): Service {
-  const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the event log could not be sealed");
+  const { clock, failures } = deps;
+  const onError = (error: unknown) => failures.error(error, "the event log could not be sealed");
   const chain = new Chain(deps);
   const rounds = repeat({ name: "sealer", intervalMs: roundMs, clock, onError }, async (signal) => {
     await chain.seal(signal);

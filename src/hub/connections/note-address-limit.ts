@@ -11,6 +11,6 @@ export function noteAddressLimit(deps: HubDeps, endpoint: "gRPC" | "HTTP"): (add
         const advice = "WRIT_CONNECTIONS_PER_ADDRESS allows no more; name a proxy in WRIT_TRUSTED_PROXIES";
         deps.logger.warn({ address, advice }, `${endpoint}: an address has too many connections`);
       })
-      .catch((error) => deps.logger.error({ err: error }, "a refused connection could not be recorded"));
+      .catch((error) => deps.failures.error(error, "a refused connection could not be recorded"));
   };
 }

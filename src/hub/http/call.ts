@@ -22,8 +22,6 @@ export type HttpContext = Context<HttpEnv>;
 export type HttpDeps = HubDeps & {
   streams: OpenStreams;
   bodies: OpenBodies;
-  /** Whether the disk of the database was full a short time ago (default: never). */
-  isDiskFull?(): boolean;
 };
 
 type BodyOf<R> = R extends { bodyKind: "bytes" } ? Uint8Array : Part<R, "body">;

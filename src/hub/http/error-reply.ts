@@ -1,16 +1,21 @@
 import { type ErrorCode, errorTable, WritError } from "../../core/errors.ts";
-import type { Logger } from "../../runtime/logger.ts";
 import { redactText } from "../../runtime/redact.ts";
+import type { HubDeps } from "../deps.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 
+type ErrorDeps = Pick<HubDeps, "logger" | "outage" | "failures">;
+
 /** The one place where an error becomes a reply. Unexpected errors are logged and tell strangers nothing. */
-export function errorReply(error: unknown, requestId: string, logger: Logger): Reply {
-  const known = error instanceof WritError ? error : unforeseen(error, requestId, logger);
+export function errorReply(error: unknown, requestId: string, deps: ErrorDeps): Reply {
+  const known = error instanceof WritError ? error : unforeseen(error, requestId, deps);
   const { http } = errorTable[known.code];
   const { retry_after_sec: _, ...details } = http < 500 ? (known.details ?? {}) : {};
   // Errors of our own may mention files and statements: they go to the log, where the request id leads to them.
-  if (http >= 500 && known.details !== undefined) {
-    logger.error({ code: known.code, details: known.details, request_id: requestId }, "a request failed");
+  if (http >= 500 && known.details !== undefined && !deps.outage.noticed(known)) {
+    deps.logger.error(
+      { code: known.code, details: known.details, request_id: requestId },
+      "a request failed",
+    );
   }
   const body = {
     error: {
@@ -33,8 +38,8 @@ function headersFor(code: ErrorCode, details: WritError["details"] = {}): Record
   return errorTable[code].http === 503 ? { "Retry-After": "1" } : {};
 }
 
-function unforeseen(error: unknown, requestId: string, logger: Logger): WritError {
-  logger.error({ err: error, request_id: requestId }, "a request failed with an unexpected error");
+function unforeseen(error: unknown, requestId: string, { failures }: ErrorDeps): WritError {
+  failures.error(error, "a request failed with an unexpected error", { request_id: requestId });
   return new WritError(
     "INTERNAL",
     "something went wrong in the hub; its log has details under the request id",

@@ -19,7 +19,7 @@ export function createHealth(deps: HttpDeps): () => Promise<Response> {
     try {
       const health = await within(asking, answerMsMax);
       // A small write that fits must not make a hub well that cannot store a job: whoever asks would restart it again and again.
-      if (deps.isDiskFull?.()) throw new WritError("STORE_UNAVAILABLE", diskFull);
+      if (deps.outage.isDiskFull) throw new WritError("STORE_UNAVAILABLE", diskFull);
       return Response.json(health);
     } catch (error) {
       return Response.json(unhealthy(deps, error), { status: 503 });

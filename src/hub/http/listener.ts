@@ -31,7 +31,7 @@ async function answerDirectly(deps: HttpDeps, found: FoundRoute, exchange: Excha
     logCall(deps, exchange, reply.status);
     sendReply(exchange.outgoing, reply);
   } catch (error) {
-    deps.logger.error({ err: error, route: found.name }, "a request could not be answered");
+    deps.failures.error(error, "a request could not be answered", { route: found.name });
     exchange.outgoing.destroy();
   }
 }

@@ -8,6 +8,7 @@ export function logCall(deps: HttpDeps, exchange: Exchange, status: number): voi
   const method = exchange.incoming.method ?? "";
   const known = route === null ? null : routes[route];
   deps.metrics.requests.inc({ method: known?.method ?? "other", route: known?.path ?? "other", status });
+  if (status === 503 && deps.outage.refused()) return;
   if (!deps.logger.isLevelEnabled("info")) return;
   deps.logger.info(
     {

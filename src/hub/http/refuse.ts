@@ -12,7 +12,7 @@ export async function refuse(deps: HttpDeps, exchange: Exchange, error: unknown)
   exchange.requestId = requestId;
   if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
   await discardBody(exchange.incoming, deps.clock, error);
-  const reply = errorReply(error, requestId, deps.logger);
+  const reply = errorReply(error, requestId, deps);
   if (!exchange.outgoing.headersSent) return reply;
   // What was sent before the error looks like a good answer as long as it can end.
   exchange.outgoing.destroy();

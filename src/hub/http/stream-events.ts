@@ -60,7 +60,7 @@ async function send(
       await stream.write(page.length === 1 ? encode(page[0]!) : Buffer.concat(page.map(encode)));
     }
   } catch (error) {
-    deps.logger.warn({ err: error }, "an event stream ended early; its reader will resume");
+    deps.failures.warn(error, "an event stream ended early; its reader will resume");
   } finally {
     stream.end();
   }

@@ -40,7 +40,7 @@ async function follow(
       stream.end();
     } catch (error) {
       if (stream.signal.aborted) return;
-      deps.logger.warn({ err: error }, "following an output failed");
+      deps.failures.warn(error, "following an output failed");
       // A normal end would look as if this had been everything.
       exchange.outgoing.destroy();
     }

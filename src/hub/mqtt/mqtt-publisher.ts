@@ -20,7 +20,7 @@ const eventsPerTurn = 200;
 const retryPause = { firstMs: 1_000, maxMs: 60_000, random: Math.random };
 const readerName = "mqtt";
 
-type PublisherDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "metrics"> & {
+type PublisherDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "failures" | "metrics"> & {
   leadership: Pick<HubDeps["leadership"], "isLeader">;
 };
 
@@ -49,9 +49,7 @@ export class MqttPublisher implements Service {
   constructor(deps: PublisherDeps, settings: MqttSettings) {
     this.#deps = deps;
     this.#settings = settings;
-    const onError = unlessLeadLost((error) =>
-      deps.logger.error({ err: error }, "events could not be sent by MQTT"),
-    );
+    const onError = unlessLeadLost((error) => deps.failures.error(error, "events could not be sent by MQTT"));
     this.#rounds = repeat({ name: this.name, intervalMs: roundMs, clock: deps.clock, onError }, (signal) =>
       this.#round(signal),
     );

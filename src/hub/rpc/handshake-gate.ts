@@ -56,7 +56,7 @@ export class HandshakeGate {
       if (problem !== null) return problems[problem];
     } catch (error) {
       // A list of revoked certificates that cannot be read: nobody is let in.
-      this.#deps.logger.error({ err: error }, "a certificate could not be checked");
+      this.#deps.failures.error(error, "a certificate could not be checked");
       return { alert: tlsAlert.internalError, error: "the certificate could not be checked" };
     }
     if (this.#perCertificate.admits(fingerprintOf(certificate), socket)) return null;
@@ -64,7 +64,7 @@ export class HandshakeGate {
   }
 
   #note(socket: TLSSocket, { error, isTooMany }: Omit<Refusal, "alert">): void {
-    const { rpcMetrics, logger } = this.#deps;
+    const { rpcMetrics, logger, failures } = this.#deps;
     rpcMetrics.handshakesRefused.inc();
     const serial = serialText(socket.getPeerX509Certificate()?.serialNumber ?? "");
     const origin = originOf(this.#connections.addressOf(socket));
@@ -76,7 +76,7 @@ export class HandshakeGate {
       .then((isFirst) => {
         if (isFirst) logger.warn({ ...details, address: origin.ipAddress }, "a gRPC connection was refused");
       })
-      .catch((failure) => logger.error({ err: failure }, "a refused handshake could not be recorded"));
+      .catch((failure) => failures.error(failure, "a refused handshake could not be recorded"));
   }
 }
 

@@ -59,7 +59,7 @@ export async function serveCall<T>(
   } catch (thrown) {
     const error = await noteRefusal(deps, asked, caller, thrown);
     const requestId = deps.ids.recordId();
-    const refusal = rpcError(error, requestId, deps.logger);
+    const refusal = rpcError(error, requestId, deps.failures);
     if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
     logCall(deps, asked, { ...caller, code: codeText(refusal.code), requestId });
     throw refusal;
@@ -120,7 +120,7 @@ async function noteRefusal(
     }
   } catch (failure) {
     // The caller is refused either way; a failure to record it goes to the log.
-    deps.logger.error({ err: failure }, "a refusal could not be recorded");
+    deps.failures.error(failure, "a refusal could not be recorded");
   }
   return error;
 }

@@ -53,7 +53,7 @@ export class RpcServer implements Service {
     this.#hub = hub;
     this.#trust = trust;
     this.#calls = new OpenCalls(hub.clock, (error) =>
-      hub.logger.error({ err: error }, "an open call could not be checked"),
+      hub.failures.error(error, "an open call could not be checked"),
     );
     const rpcMetrics = createRpcMetrics(hub.metrics, () => this.#calls.size);
     const deps: RpcDeps = { ...hub, calls: this.#calls, rpcMetrics };
@@ -64,7 +64,7 @@ export class RpcServer implements Service {
     this.#server.on("session", this.#connections.onSession);
     this.#open = new Http2Connections(this.#server, {
       clock: hub.clock,
-      onError: (error) => hub.logger.error({ err: error }, "open gRPC connections could not be checked"),
+      onError: (error) => hub.failures.error(error, "open gRPC connections could not be checked"),
       rightsNow: this.#connections.rightsNow,
     });
     const gate = new HandshakeGate(deps, this.#connections, new TlsAlerts(this.#server, hub.clock));
@@ -150,7 +150,7 @@ function answerer(deps: RpcDeps, connections: Connections): Answer {
     if (!isGrpcPost(request)) return refuseOther(request, response);
     const serve = methods.get(request.url) ?? unknown;
     serve(connections.of(request.stream), { request, response }).catch((error) =>
-      deps.logger.error({ err: error }, "a call could not be answered"),
+      deps.failures.error(error, "a call could not be answered"),
     );
   };
 }

@@ -19,7 +19,7 @@ const lookMs = 10_000;
 /** A failed renewal has 30 days left to succeed; a renewal that does not help must not fill the disk. */
 const renewAgainMs = 3_600_000;
 
-type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
+type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "failures" | "settings" | "home"> & {
   osUser: string;
   http: Pick<HttpServer, "showPair">;
   rpc: Pick<RpcServer, "showPair" | "setClientAuthorities">;
@@ -30,11 +30,11 @@ type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "settings" | "home"> & {
  * on disk to the ports. New connections use them, open ones continue. Files that cannot be used change nothing.
  */
 export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
-  const { clock, logger } = deps;
+  const { clock, failures } = deps;
   const tls = { ...started };
   const renew = renewal(deps, tls);
   const looks = [followOwn(deps, tls), followGiven(deps, tls), followAuthorities(deps, tls)];
-  const onError = (error: unknown) => logger.error({ err: error }, "the certificates could not be checked");
+  const onError = (error: unknown) => failures.error(error, "the certificates could not be checked");
   return repeat({ name: "certificate watch", intervalMs: lookMs, clock, onError }, async () => {
     await renew();
     for (const look of looks) await look();

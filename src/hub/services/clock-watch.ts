@@ -16,8 +16,8 @@ const driftMsMax = 5_000;
  * one clock, whatever their machines say. The leader moves the stored times, if it was not its own clock that drifted.
  */
 export function createClockWatch(deps: HubDeps, clock: SteadyClock): Service {
-  const { store, logger, leadership } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the clock could not be followed");
+  const { store, logger, failures, leadership } = deps;
+  const onError = (error: unknown) => failures.error(error, "the clock could not be followed");
   return repeat({ name: "clock watch", intervalMs: roundMs, clock, onError }, async () => {
     const { aheadMs } = leadership;
     const byMs = clock.jumpMs(aheadMs ?? undefined);

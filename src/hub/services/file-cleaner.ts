@@ -9,15 +9,15 @@ const failuresMax = 10;
 /** How long what a running attempt has stored is left alone before it is looked at again. */
 const holdMs = 3_600_000;
 
-type Deps = Pick<HubDeps, "store" | "clock" | "logger" | "objects">;
+type Deps = Pick<HubDeps, "store" | "clock" | "failures" | "objects">;
 
 /**
  * Removes the bytes of files that no longer exist: deleted, expired, replaced, of deleted jobs, and what attempts have
  * left behind. The row goes last, so what is interrupted is done again.
  */
 export function createFileCleaner(deps: Deps): Service {
-  const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "files could not be removed");
+  const { clock, failures } = deps;
+  const onError = (error: unknown) => failures.error(error, "files could not be removed");
   return repeat({ name: "file cleaner", intervalMs: roundMs, clock, onError }, (signal) =>
     removeExpired(deps, signal),
   );

@@ -9,6 +9,7 @@ import { silentLogger as logger } from "../../runtime/logger.ts";
 import { openKeyRing } from "../../signing/key-ring.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import type { HubDeps } from "../deps.ts";
+import { silentFailures as failures } from "../failure-log.testing.ts";
 import { rotate } from "../use-cases/access/manage-keys.ts";
 import { EventFeed } from "./event-feed.ts";
 import { createKeyWatch } from "./key-watch.ts";
@@ -33,7 +34,7 @@ async function open(refused?: "recallJobs" | "recordEvents") {
   };
   const recalled: string[] = [];
   const deps = {
-    ...{ home, keys, feed, clock, logger, tell: () => {} },
+    ...{ home, keys, feed, clock, logger, failures, tell: () => {} },
     settings: { keysDir: null, leaseMs: 60_000, backoffScale: 1 },
     leadership: { isLeader: true },
     dispatcher: { tellAll: () => {} },

@@ -16,8 +16,8 @@ const dayMs = 86_400_000;
  * period has ended, revokes those whose notice has, and reminds once a day when the key is due for rotation.
  */
 export function createKeyWatch(deps: HubDeps): Service {
-  const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "the keys could not be checked");
+  const { clock, failures } = deps;
+  const onError = (error: unknown) => failures.error(error, "the keys could not be checked");
   let remindedAt = Number.NEGATIVE_INFINITY;
   let notedVersion = deps.keys.version;
   const shared = new SharedRing(deps);
@@ -72,10 +72,7 @@ async function takeOver(deps: HubDeps, nowMs: number): Promise<boolean> {
     return isChanged;
   } catch (error) {
     if (!(error instanceof WritError) || error.code !== "KEY_REJECTED") throw error;
-    deps.logger.error(
-      { err: error },
-      "the changed key ring is refused; the hub continues with its current keys",
-    );
+    deps.failures.error(error, "the changed key ring is refused; the hub continues with its current keys");
     await recordKeyRejected(deps, null, error);
     return false;
   }

@@ -10,11 +10,11 @@ const failuresMax = 10;
  * it stays in here until it is tried again. What is in here when the hub stops is found and removed after the next start.
  */
 export class LeftOutputs {
-  readonly #logger: HubDeps["logger"];
+  readonly #failures: HubDeps["failures"];
   #left: Left[] = [];
 
-  constructor({ logger }: Pick<HubDeps, "logger">) {
-    this.#logger = logger;
+  constructor({ failures }: Pick<HubDeps, "failures">) {
+    this.#failures = failures;
   }
 
   /** Then the store should forget no more outputs, because nothing is gained by it. */
@@ -27,20 +27,21 @@ export class LeftOutputs {
   }
 
   async removeAll(): Promise<void> {
-    const failures: { left: Left; error: unknown }[] = [];
+    const failed: { left: Left; error: unknown }[] = [];
     for (const left of this.#left) {
       try {
         await left.remove();
       } catch (error) {
-        failures.push({ left, error });
+        failed.push({ left, error });
       }
     }
-    this.#left = failures.map(({ left }) => left);
-    const [first] = failures;
+    this.#left = failed.map(({ left }) => left);
+    const [first] = failed;
     if (first === undefined) return;
-    this.#logger.error(
-      { err: first.error, job_id: first.left.jobId, count: failures.length },
+    this.#failures.error(
+      first.error,
       "the output of jobs could not be removed; it is tried again in the next round",
+      { job_id: first.left.jobId, count: failed.length },
     );
   }
 }

@@ -7,9 +7,9 @@ const roundMs = 2_000;
 export function createOutputCompactor({
   outputs,
   clock,
-  logger,
-}: Pick<HubDeps, "outputs" | "clock" | "logger">): Service {
-  const onError = (error: unknown) => logger.error({ err: error }, "older output could not be moved");
+  failures,
+}: Pick<HubDeps, "outputs" | "clock" | "failures">): Service {
+  const onError = (error: unknown) => failures.error(error, "older output could not be moved");
   return repeat({ name: "output compactor", intervalMs: roundMs, clock, onError }, (signal) =>
     outputs.compact(signal),
   );

@@ -9,6 +9,7 @@ import { FolderOutputs } from "../../output/folder/folder-outputs.ts";
 import { jobOutputDir, outputPath } from "../../output/folder/output-path.ts";
 import { KeptOutputs } from "../../output/kept-outputs.ts";
 import type { Store } from "../../store/store.ts";
+import { failuresIn } from "../failure-log.testing.ts";
 import { LeftOutputs } from "./left-outputs.ts";
 import { OutputSurvey } from "./output-survey.ts";
 import { OutputTally } from "./output-tally.ts";
@@ -112,7 +113,7 @@ describe("folders of jobs that the store does not know", () => {
 function surveyOn(store: Store): OutputSurvey {
   const logger = pino({}, { write: (line: string) => void log.push(line) });
   const outputs = new KeptOutputs(new FolderOutputs(outputsDir), store);
-  const deps = { store, outputs, outputTally: new OutputTally(store), logger };
+  const deps = { store, outputs, outputTally: new OutputTally(store), logger, failures: failuresIn(logger) };
   return new OutputSurvey(deps, new LeftOutputs(deps));
 }
 

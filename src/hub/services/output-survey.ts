@@ -3,7 +3,7 @@ import type { HubDeps } from "../deps.ts";
 import type { LeftOutputs } from "./left-outputs.ts";
 import { StrayOutputs } from "./stray-outputs.ts";
 
-type Deps = Pick<HubDeps, "store" | "outputs" | "outputTally" | "logger">;
+type Deps = Pick<HubDeps, "store" | "outputs" | "outputTally" | "logger" | "failures">;
 
 /** At most 500 jobs each. A million jobs take some minutes. */
 const pagesPerStep = 8;

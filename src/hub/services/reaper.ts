@@ -12,8 +12,8 @@ const jobsPerTurn = 200;
  * same holds when the hub could not store renewals for a while.
  */
 export function createReaper(deps: HubDeps): Service {
-  const { clock, settings, logger, renewals } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "a round of the reaper failed");
+  const { clock, settings, logger, failures, renewals } = deps;
+  const onError = (error: unknown) => failures.error(error, "a round of the reaper failed");
   let graceEndsMs = Number.POSITIVE_INFINITY;
   const extendLeases = () => deps.store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
   const beginGrace = () => {
@@ -43,8 +43,8 @@ export function createReaper(deps: HubDeps): Service {
 }
 
 /** Everybody who waits looks again now and then: a hint that was lost costs at most one round. */
-export function createLookAround({ dispatcher, settings, clock, logger }: HubDeps): Service {
-  const onError = (error: unknown) => logger.error({ err: error }, "waiting workers could not be woken");
+export function createLookAround({ dispatcher, settings, clock, failures }: HubDeps): Service {
+  const onError = (error: unknown) => failures.error(error, "waiting workers could not be woken");
   const options = { name: "look around", intervalMs: settings.reaperIntervalMs, clock, onError };
   return repeat(options, () => dispatcher.wakeAll());
 }

@@ -1,9 +1,8 @@
-import type { Logger } from "../../runtime/logger.ts";
 import type { Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 import { checkReceipts, type ReceiptBatch } from "../use-cases/workers/check-receipts.ts";
 
-type Deps = Pick<HubDeps, "store" | "outputs" | "refusals"> & { logger: Logger };
+type Deps = Pick<HubDeps, "store" | "outputs" | "refusals" | "logger" | "failures">;
 
 /** If more batches than this are waiting, the caller with the next one waits until it is checked. */
 const waitingMax = 1_000;
@@ -28,7 +27,7 @@ export class ReceiptChecker implements Service {
     this.#waiting++;
     this.#tail = this.#tail
       .then(() => this.#check(batch))
-      .catch((error: unknown) => this.#deps.logger.error({ err: error }, "receipts could not be checked"))
+      .catch((error: unknown) => this.#deps.failures.error(error, "receipts could not be checked"))
       .finally(() => {
         this.#waiting--;
       });

@@ -8,6 +8,7 @@ import { useScene } from "../../../test/store-contract/use-scene.ts";
 import { FolderOutputs } from "../../output/folder/folder-outputs.ts";
 import { handClock } from "../../runtime/hand-clock.testing.ts";
 import { silentLogger } from "../../runtime/logger.ts";
+import { failuresIn } from "../failure-log.testing.ts";
 import { createRetention } from "./retention.ts";
 
 const scene = useScene(() => sqliteUnderTest());
@@ -40,7 +41,8 @@ async function startRetention(isBroken: (jobId: string) => boolean) {
   };
   const settings = { jobRetentionDays: 30, deadLetterDays: 7, auditHotDays: 3650, auditColdDays: 3650 };
   const logger = { ...silentLogger, error: (what: object, text: string) => logged.push({ ...what, text }) };
-  const deps = { store: scene().store, outputs: { remove }, settings, clock, logger, auditDir: folder };
+  const failures = failuresIn(logger as never);
+  const deps = { store: scene().store, outputs: { remove }, settings, clock, failures, auditDir: folder };
   const service = createRetention(deps as never);
   await service.start();
   onTestFinished(async () => {

@@ -9,8 +9,8 @@ const itemsPerTurn = 500;
 
 /** Deletes what has been kept long enough: finished jobs with their output, dead letters, receipts, audit records. */
 export function createRetention(deps: HubDeps): Service {
-  const { clock, logger, settings } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "old jobs could not be removed");
+  const { clock, failures, settings } = deps;
+  const onError = (error: unknown) => failures.error(error, "old jobs could not be removed");
   /** Of deleted jobs. No more are deleted while the storage fails. */
   const left = new LeftOutputs(deps);
   return repeat({ name: "retention", intervalMs: roundMs, clock, onError }, async (signal) => {

@@ -10,8 +10,8 @@ const roundMs = 1_000;
 
 /** Makes delayed jobs claimable when they are due; the commit that does so wakes the workers. */
 export function createScheduler(deps: HubDeps): Service {
-  const { clock, logger } = deps;
-  const onError = (error: unknown) => logger.error({ err: error }, "a round of the scheduler failed");
+  const { clock, failures } = deps;
+  const onError = (error: unknown) => failures.error(error, "a round of the scheduler failed");
   let timer: Timer | null = null;
   const rounds: RepeatedService = repeat(
     { name: "scheduler", intervalMs: roundMs, clock, onError },

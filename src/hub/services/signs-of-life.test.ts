@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { handClock } from "../../runtime/hand-clock.testing.ts";
-import { silentLogger } from "../../runtime/logger.ts";
 import type { SignOfLife } from "../../store/worker-store.ts";
+import { silentFailures as failures } from "../failure-log.testing.ts";
 import { SignsOfLife } from "./signs-of-life.ts";
 
 const inactiveMs = 120_000;
@@ -21,7 +21,7 @@ async function callingWorker() {
   };
   const workers = { forget: () => {} };
   const settings = { workerInactiveMs: inactiveMs };
-  const signs = new SignsOfLife({ store, workers, settings, clock, logger: silentLogger });
+  const signs = new SignsOfLife({ store, workers, settings, clock, failures });
   await signs.start();
   onTestFinished(() => signs.stop());
   return { clock, written, worker, signs, trouble };

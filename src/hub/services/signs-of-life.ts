@@ -1,8 +1,8 @@
 import type { Clock } from "../../runtime/clock.ts";
-import type { Logger } from "../../runtime/logger.ts";
 import { type RepeatedService, repeat, type Service } from "../../runtime/service.ts";
 import type { Store } from "../../store/store.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
+import type { FailureLog } from "../failure-log.ts";
 import type { HubSettings } from "../settings.ts";
 import type { RecordCache } from "./record-cache.ts";
 
@@ -11,7 +11,7 @@ type Deps = {
   workers: Pick<RecordCache<WorkerRecord | null>, "forget">;
   settings: Pick<HubSettings, "workerInactiveMs">;
   clock: Clock;
-  logger: Logger;
+  failures: FailureLog;
 };
 
 type KnownWorker = Pick<WorkerRecord, "id" | "lastHeartbeat">;
@@ -33,7 +33,7 @@ export class SignsOfLife implements Service {
   readonly #signs = new Map<string, Sign>();
   readonly #rounds: RepeatedService;
   readonly #onError = (error: unknown): void =>
-    this.#deps.logger.error({ err: error }, "signs of life of workers could not be written");
+    this.#deps.failures.error(error, "signs of life of workers could not be written");
 
   constructor(deps: Deps) {
     this.#deps = deps;

@@ -1,12 +1,12 @@
 import { Period } from "../../core/statistics/period.ts";
 import { periodStart, shortestMs } from "../../core/statistics/ranges.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { Logger } from "../../runtime/logger.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { Store } from "../../store/store.ts";
+import type { FailureLog } from "../failure-log.ts";
 import { sampleQueues } from "./sample-queues.ts";
 
-type Deps = { store: Store; clock: Clock; logger: Logger };
+type Deps = { store: Store; clock: Clock; failures: FailureLog };
 
 /** While the store cannot be written to, the oldest periods are given up: a page without numbers harms nobody. */
 const waitingMax = 720;
@@ -39,7 +39,7 @@ export class Statistics implements Service {
         }
       }
     });
-    const onError = (error: unknown) => deps.logger.error({ err: error }, "statistics could not be written");
+    const onError = (error: unknown) => deps.failures.error(error, "statistics could not be written");
     this.#rounds = repeat({ name: this.name, intervalMs: shortestMs, clock: deps.clock, onError }, () =>
       this.#round(),
     );
@@ -54,7 +54,7 @@ export class Statistics implements Service {
     this.#leave();
     this.#turn();
     await this.#write().catch((error: unknown) =>
-      this.#deps.logger.warn({ err: error }, "the last statistics could not be written"),
+      this.#deps.failures.warn(error, "the last statistics could not be written"),
     );
   }
 

@@ -8,6 +8,7 @@ import { useScene } from "../../../test/store-contract/use-scene.ts";
 import { FolderOutputs } from "../../output/folder/folder-outputs.ts";
 import { handClock } from "../../runtime/hand-clock.testing.ts";
 import { silentLogger } from "../../runtime/logger.ts";
+import { failuresIn } from "../failure-log.testing.ts";
 import { OutputTally } from "./output-tally.ts";
 import { createStorage } from "./storage.ts";
 
@@ -47,6 +48,7 @@ async function startStorage(outputTally: OutputTally, isBroken: (jobId: string) 
     settings,
     clock,
     logger,
+    failures: failuresIn(logger as never),
     leadership,
   } as never);
   await service.start();

@@ -18,7 +18,7 @@ const roundsUntilAgain = 120;
 
 type Deps = Pick<
   HubDeps,
-  "store" | "leadership" | "clock" | "logger" | "settings" | "outputs" | "outputTally"
+  "store" | "leadership" | "clock" | "logger" | "failures" | "settings" | "outputs" | "outputTally"
 >;
 
 /**
@@ -26,9 +26,8 @@ type Deps = Pick<
  * oldest first.
  */
 export function createStorage(deps: Deps): Service {
-  const { clock, logger, outputTally } = deps;
-  const onError = (error: unknown) =>
-    logger.error({ err: error }, "outputs could not be kept below the ceiling");
+  const { clock, logger, failures, outputTally } = deps;
+  const onError = (error: unknown) => failures.error(error, "outputs could not be kept below the ceiling");
   const left = new LeftOutputs(deps);
   const survey = new OutputSurvey(deps, left);
   let isOver = false;

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { NewEvent } from "../../core/events.ts";
 import { handClock } from "../../runtime/hand-clock.testing.ts";
 import { silentLogger } from "../../runtime/logger.ts";
+import { silentFailures } from "../failure-log.testing.ts";
 import { DamageLog } from "./damage-log.ts";
 import { createStoreCheck } from "./store-check.ts";
 
@@ -44,5 +45,10 @@ function setUp() {
     recordEvents: async ({ events }: { events: NewEvent[] }) => void recorded.push(...events),
   };
   const damage = new DamageLog({ store, clock, logger: silentLogger });
-  return { path, recorded, clock, service: createStoreCheck({ clock, damage, logger: silentLogger }, path) };
+  return {
+    path,
+    recorded,
+    clock,
+    service: createStoreCheck({ clock, damage, failures: silentFailures }, path),
+  };
 }

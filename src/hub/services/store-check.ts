@@ -7,7 +7,7 @@ const delayMs = 10_000;
 
 /** Checks the structure of the database file once after each start, and records what is wrong with it. */
 export function createStoreCheck(
-  { clock, logger, damage }: Pick<HubDeps, "clock" | "logger" | "damage">,
+  { clock, failures, damage }: Pick<HubDeps, "clock" | "failures" | "damage">,
   databasePath: string,
 ): Service {
   const stopping = new AbortController();
@@ -25,7 +25,7 @@ export function createStoreCheck(
     name: "store check",
     async start() {
       over = check().catch((error: unknown) => {
-        if (!signal.aborted) logger.error({ err: error }, "the database could not be checked");
+        if (!signal.aborted) failures.error(error, "the database could not be checked");
       });
     },
     async stop() {

@@ -2,7 +2,6 @@ import { WritError } from "../../core/errors.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import { raiseAlarm } from "../alerts/alarm.ts";
 import type { Channel } from "../alerts/channel.ts";
-import type { DatabaseOutage } from "../database-outage.ts";
 import type { HubDeps } from "../deps.ts";
 import { writeKnownDatabase } from "../known-database.ts";
 
@@ -12,11 +11,8 @@ const roundMs = 1_000;
  * Keeps in the home how far the log has come, so that a start notices when its database ends before that. And raises the
  * alarm when the database is no longer the one that was opened, or an older state of it: the store answers nothing more then.
  */
-export function createStoreWatch(
-  deps: HubDeps,
-  { channels, outage }: { channels: readonly Channel[]; outage: DatabaseOutage },
-): Service {
-  const { store, home, clock, logger, tell } = deps;
+export function createStoreWatch(deps: HubDeps, channels: readonly Channel[]): Service {
+  const { store, home, clock, logger, outage, failures, tell } = deps;
   let notedSeq = 0;
   /** Why the database is lost; null while it is there. */
   let lostBecause: string | null = null;
@@ -27,11 +23,11 @@ export function createStoreWatch(
       notedSeq = lastSeq;
       isNoteFailing = false;
     } catch (error) {
-      if (!isNoteFailing) logger.error({ err: error }, "database.json could not be written; trying again");
+      if (!isNoteFailing) failures.error(error, "database.json could not be written; trying again");
       isNoteFailing = true;
     }
   };
-  const onError = (error: unknown) => logger.error({ err: error }, "the database could not be watched");
+  const onError = (error: unknown) => failures.error(error, "the database could not be watched");
   return repeat({ name: "store watch", intervalMs: roundMs, clock, onError }, async (signal) => {
     try {
       const { id, lastSeq } = await store.getDatabase();

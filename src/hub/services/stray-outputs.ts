@@ -1,6 +1,6 @@
 import type { HubDeps } from "../deps.ts";
 
-type Deps = Pick<HubDeps, "store" | "outputs" | "logger">;
+type Deps = Pick<HubDeps, "store" | "outputs" | "logger" | "failures">;
 
 /**
  * Retention deletes 500 jobs in one act and then removes their folders; as many are left if it is killed in between.
@@ -71,12 +71,12 @@ export class StrayOutputs {
   }
 
   async #remove(jobId: string): Promise<boolean> {
-    const { outputs, logger } = this.#deps;
+    const { outputs, failures } = this.#deps;
     try {
       await outputs.remove(jobId);
       return true;
     } catch (error) {
-      logger.error({ err: error, job_id: jobId }, "the output of a deleted job could not be removed");
+      failures.error(error, "the output of a deleted job could not be removed", { job_id: jobId });
       return false;
     }
   }

@@ -7,6 +7,7 @@ import { silentLogger as logger } from "../../../runtime/logger.ts";
 import { openKeyRing } from "../../../signing/key-ring.ts";
 import { openSqliteStore } from "../../../store/sqlite/open-store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { silentFailures as failures } from "../../failure-log.testing.ts";
 import { lockDown } from "./lockdown.ts";
 
 test("a lockdown for a leaked key changes the key once, although the leases could not be taken back at first", async () => {
@@ -23,7 +24,7 @@ test("a lockdown for a leaked key changes the key once, although the leases coul
     return store.recallJobs(input);
   };
   const deps = {
-    ...{ keys, clock, logger, settings: { leaseMs: 60_000, backoffScale: 1 } },
+    ...{ keys, clock, logger, failures, settings: { leaseMs: 60_000, backoffScale: 1 } },
     workers: { forgetAll: () => {} },
     dispatcher: { wakeAll: () => {}, tellAll: () => {} },
     store: { ...store, recallJobs },

@@ -51,7 +51,7 @@ async function startEmergencyRotation(deps: HubDeps): Promise<void> {
   try {
     await rotate(deps, { emergency: true, graceMs: noticeMs, origin: null });
   } catch (error) {
-    deps.logger.error({ err: error }, "the emergency rotation of the signing key failed");
+    deps.failures.error(error, "the emergency rotation of the signing key failed");
   }
 }
 

@@ -98,7 +98,7 @@ async function renewHomeToken(deps: HubDeps, old: TokenRecord, secret: string): 
     const kept = await readHomeToken(deps.home);
     if (kept !== null && sha256Hex(kept) === old.secretHash) await writeHomeToken(deps.home, secret);
   } catch (error) {
-    deps.logger.error({ err: error }, "the new token could not be written to admin.token in the home");
+    deps.failures.error(error, "the new token could not be written to admin.token in the home");
   }
 }
 

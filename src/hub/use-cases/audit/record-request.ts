@@ -32,7 +32,7 @@ export async function recordRequest(deps: HubDeps, request: RecordedRequest): Pr
     await write(deps, request, subject);
   } catch (error) {
     // What the request has changed has events of its own; a successful response must not become an error here.
-    deps.logger.error({ err: error }, "a watched request could not be recorded");
+    deps.failures.error(error, "a watched request could not be recorded");
   }
 }
 

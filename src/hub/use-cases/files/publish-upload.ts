@@ -46,14 +46,14 @@ function tidy({ objects }: HubDeps, upload: StoredObject, file: StoredObject | n
 
 /** What is left over goes with its row at the latest, so the sender of a file need not hear of it. */
 async function orNull<T>(
-  { logger }: HubDeps,
+  { failures }: HubDeps,
   upload: StoredObject,
   act: () => Promise<T>,
 ): Promise<T | null> {
   try {
     return await act();
   } catch (error) {
-    logger.warn({ err: error, object_id: upload.id }, "what is left of an upload could not be removed");
+    failures.warn(error, "what is left of an upload could not be removed", { object_id: upload.id });
     return null;
   }
 }

@@ -109,7 +109,7 @@ export async function finishJobs(
  */
 async function noteRefused(deps: HubDeps, caller: Caller, error: WritError): Promise<void> {
   await recordDenial(deps, caller, error).catch((failure: unknown) =>
-    deps.logger.error({ err: failure }, "a refused item could not be recorded"),
+    deps.failures.error(failure, "a refused item could not be recorded"),
   );
 }
 

@@ -13,7 +13,7 @@ type Ending = {
  * because lists show it and must not open a file for each row. Output that cannot be read does not keep a job from ending.
  */
 export async function readLastLine(
-  { outputs, logger }: Pick<HubDeps, "outputs" | "logger">,
+  { outputs, failures }: Pick<HubDeps, "outputs" | "failures">,
   { jobId, change, smallOutput }: Ending,
 ): Promise<string | null> {
   if (smallOutput !== undefined) return lastLineOf(smallOutput.stderr);
@@ -27,7 +27,7 @@ export async function readLastLine(
       Buffer.concat(await Array.fromAsync(outputs.read({ jobId, attempt, stream: "stderr" }, range))),
     );
   } catch (error) {
-    logger.warn({ err: error, job_id: jobId }, "the last line of a failed attempt could not be read");
+    failures.warn(error, "the last line of a failed attempt could not be read", { job_id: jobId });
     return null;
   }
 }

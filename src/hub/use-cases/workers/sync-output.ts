@@ -6,7 +6,7 @@ import type { HubDeps } from "../../deps.ts";
  * copy until then, and is logged, because a disk that does not sync is about to fail.
  */
 export async function syncOutput(
-  { outputs, logger }: Pick<HubDeps, "outputs" | "logger">,
+  { outputs, failures }: Pick<HubDeps, "outputs" | "failures">,
   jobId: string,
 ): Promise<void> {
   // Whatever else it is, it has no output.
@@ -14,7 +14,7 @@ export async function syncOutput(
   try {
     await outputs.sync(jobId);
   } catch (error) {
-    logger.error({ err: error, job_id: jobId }, "output could not be synced");
+    failures.error(error, "output could not be synced", { job_id: jobId });
     throw error;
   }
 }
