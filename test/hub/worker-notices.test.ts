@@ -63,7 +63,7 @@ test("C2: writ worker says that its id is taken, and that its home is in use", a
   await expect
     .poll(() => second.told.stderr)
     .toContain(`another worker process uses ${join(home, "worker")}; waiting up to 60 s for it to end; `);
-  expect(second.told.stderr).toContain("`writ worker --home DIR`");
+  expect(second.told.stderr).toContain("`NODE_ID=ID writ worker --home DIR`");
 });
 
 test("C2: a Worker without a logger of its own shows warnings", async () => {
