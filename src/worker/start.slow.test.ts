@@ -268,11 +268,7 @@ test("a drain lets a job end, claims nothing more, and says goodbye", async () =
   await stopped;
   expect(stage.hub.endings).toMatchObject([{ job_id: testJobId(1), exit_code: 0 }]);
   expect(output(stage, 1)).toBe("begun\ndone\n");
-  const { boot_id } = stage.hub.calls.find(({ path }) => path === "/workers/register")!.body as {
-    boot_id: string;
-  };
-  const path = `/workers/w1?boot_id=${boot_id}`;
-  expect(stage.hub.calls.at(-1)).toMatchObject({ method: "DELETE", path });
+  expect(stage.hub.pathsOf(/./).at(-1)).toMatch(/^DELETE \/workers\/w1\?boot_id=./);
 });
 
 test("a job that outlasts the drain is stopped and given back, with its output", async () => {
