@@ -155,7 +155,7 @@ const sentences: [string, string][] = [
   ["53300", "PostgreSQL has no connection left for this hub; raise max_connections"],
   ["25006", "the database only reads at present: it is a copy that follows another server"],
 ];
-const lost = "the connection to the database was lost; nothing was changed";
+const lost = "the database does not answer; nothing was changed";
 const unknown = "the database does not answer; whether the call was stored is not known";
 
 /** The SQLSTATE of an error of the server. One of the system, such as EPIPE, may have a code that looks like one. */
