@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "../launcher/kernel.h"
-#include "../launcher/privileges.h"
-#include "../launcher/seccomp-filter.h"
+#include "../launcher/rights/privileges.h"
+#include "../launcher/rights/seccomp-filter.h"
 
 #define IN_FLIGHT_MAX 64
 #define NOBODY 65534u

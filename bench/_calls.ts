@@ -1,4 +1,4 @@
-import { createHttpClient } from "../src/runtime/http-client.ts";
+import { createHttpClient } from "../src/runtime/http/http-client.ts";
 import type { BenchHub } from "./_hub.ts";
 
 export type Calls = ReturnType<typeof connect>;

@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { cageMounts } from "../src/sandbox/cage-mounts.ts";
-import type { RootEntry } from "../src/sandbox/host-facts.ts";
+import type { RootEntry } from "../src/sandbox/host/host-facts.ts";
 import { cageIds } from "../src/sandbox/launch-plan.ts";
-import { type MountStep, mountKind } from "../src/sandbox/launcher-protocol.ts";
+import { type MountStep, mountKind } from "../src/sandbox/launcher/launcher-protocol.ts";
 
 /** What a bundle asks a container runtime for: all that a Writ cage gives, or the bare minimum of a container. */
 export type BundleKind = "same cage" | "bare";
 
 type OciMount = { destination: string; type: string; source: string; options: string[] };
 
-const rulesFile = join(import.meta.dirname, "../launcher/seccomp-rules.h");
+const rulesFile = join(import.meta.dirname, "../launcher/rights/seccomp-rules.h");
 
 /** Lays out a bundle that runs /bin/true, ready for `runc run --bundle`. */
 export function makeBundle(dir: string, kind: BundleKind, rootEntries: readonly RootEntry[]): void {

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { copyTree } from "../src/runners/delegate/copy-tree.ts";
-import { readTree } from "../src/runners/delegate/read-tree.ts";
+import { copyTree } from "../src/runners/delegate/repository/copy-tree.ts";
+import { readTree } from "../src/runners/delegate/repository/read-tree.ts";
 import { figure } from "./_figures.ts";
 
 // npm run bench -- delegate-copy [FILES] [MEGABYTES] [DIRECTORY]

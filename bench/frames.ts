@@ -1,13 +1,13 @@
 import { eventTable } from "../src/core/events.ts";
 import { sha256Hex } from "../src/signing/mac.ts";
-import { sealEvent } from "../src/store/audit-chain.ts";
-import { firstHash } from "../src/store/audit-record.ts";
 import { readEntries } from "../src/store/frames/entries.ts";
 import { encodeFrame, type Frame, firstMac, macOf, openHead } from "../src/store/frames/frame.ts";
 import { differingColumns, type LinedJob, writeJobLine } from "../src/store/frames/job-line.ts";
-import { isSealed, sealJob } from "../src/store/job-seal.ts";
-import { sealText } from "../src/store/seal-text.ts";
-import { type StoredEvent, storedEvent } from "../src/store/stored-event.ts";
+import { isSealed, sealJob } from "../src/store/jobs/job-seal.ts";
+import { sealEvent } from "../src/store/log/audit-chain.ts";
+import { firstHash } from "../src/store/log/audit-record.ts";
+import { sealText } from "../src/store/log/seal-text.ts";
+import { type StoredEvent, storedEvent } from "../src/store/log/stored-event.ts";
 import { figure, median } from "./_figures.ts";
 
 /**

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQLInputValue, StatementSync } from "node:sqlite";
-import { Connection } from "../src/store/sqlite/connection.ts";
-import { migrate } from "../src/store/sqlite/migrate.ts";
+import { Connection } from "../src/store/sqlite/database/connection.ts";
+import { migrate } from "../src/store/sqlite/database/migrate.ts";
 import { figure, median } from "./_figures.ts";
 
 /**

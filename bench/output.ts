@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { FolderOutputs } from "../src/output/folder/folder-outputs.ts";
 import type { Outputs } from "../src/output/outputs.ts";
 import { SharedOutputs } from "../src/output/shared/shared-outputs.ts";
-import { systemClock } from "../src/runtime/clock.ts";
+import { systemClock } from "../src/runtime/clock/clock.ts";
 import { openPostgresStore } from "../src/store/postgres/open-store.ts";
 import { openOutputTable } from "../src/store/postgres/output-table.ts";
 import { quantile } from "./_figures.ts";

@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveLimits } from "../src/core/limits.ts";
-import { systemClock } from "../src/runtime/clock.ts";
-import { silentLogger } from "../src/runtime/logger.ts";
+import { systemClock } from "../src/runtime/clock/clock.ts";
+import { silentLogger } from "../src/runtime/log/logger.ts";
 import type { CageRights } from "../src/sandbox/cage-rights.ts";
 import { CagedSandbox } from "../src/sandbox/caged-sandbox.ts";
-import type { RootEntry } from "../src/sandbox/host-facts.ts";
-import { readRootEntries } from "../src/sandbox/probe-host.ts";
+import type { RootEntry } from "../src/sandbox/host/host-facts.ts";
+import { readRootEntries } from "../src/sandbox/host/probe-host.ts";
 import type { LaunchPlan } from "../src/sandbox/sandbox.ts";
 import { type BundleKind, makeBundle } from "./_container-bundle.ts";
 import { figure, perSecondFor, quantile } from "./_figures.ts";
@@ -242,7 +242,14 @@ function bareStarts(): Measure {
 
 /** In the same directory and the same place among the cgroups as Writ's own. */
 function cageFloor(jobsDir: string | null): Measure {
-  const parts = ["kernel", "privileges", "seccomp-filter", "user-namespace", "failure", "fatal"];
+  const parts = [
+    "kernel",
+    "rights/privileges",
+    "rights/seccomp-filter",
+    "cage/user-namespace",
+    "failure",
+    "fatal",
+  ];
   const sources = ["_cage-floor.c", ...parts.map((name) => `../launcher/${name}.c`)];
   // Static as the launcher is: it forks its own memory for each cage.
   const program = compile("cage-floor", ["-static"], sources);
@@ -261,7 +268,8 @@ function cageFloor(jobsDir: string | null): Measure {
 function compile(name: string, flags: string[], sources: string[]): string {
   const program = join(dir, name);
   const paths = sources.map((source) => join(import.meta.dirname, source));
-  execFileSync("cc", ["-O2", ...flags, "-o", program, ...paths]);
+  const launcher = join(import.meta.dirname, "../launcher");
+  execFileSync("cc", ["-O2", ...flags, "-I", launcher, "-o", program, ...paths]);
   return program;
 }
 

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { jobEvent } from "../src/core/events.ts";
-import { newJobRecord } from "../src/core/job.ts";
+import { newJobRecord } from "../src/core/jobs/job.ts";
 import { openPostgresStore } from "../src/store/postgres/open-store.ts";
-import { Work } from "../src/store/postgres/work.ts";
+import { Work } from "../src/store/postgres/transaction/work.ts";
 import { macKey, origin, Scene } from "../test/store-contract/scene.ts";
 import type { StoreUnderTest } from "../test/store-contract/under-test.ts";
 import { figure } from "./_figures.ts";

@@ -48,7 +48,8 @@ export function buildLauncher(options) {
     if (mustBeStatic && !isStatic) return nothing(say, `${compiler} cannot link it statically`);
     const link = isStatic ? ["-static"] : [];
     const built = join(scratch, "writ-launcher");
-    compile(compiler, [...flags, ...link, "-o", built, ...sourcesIn(join(root, "launcher"))]);
+    const folder = join(root, "launcher");
+    compile(compiler, [...flags, ...link, "-I", folder, "-o", built, ...sourcesIn(folder)]);
     // Renamed into place: a launcher that runs keeps the file it was started from, and nobody sees half a file.
     renameSync(built, outFile);
     return outFile;
@@ -58,10 +59,10 @@ export function buildLauncher(options) {
 }
 
 function sourcesIn(folder) {
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".c"))
+  return readdirSync(folder, { recursive: true })
+    .filter((path) => path.endsWith(".c") && !path.startsWith("test/"))
     .sort()
-    .map((name) => join(folder, name));
+    .map((path) => join(folder, path));
 }
 
 function canLinkStatically(compiler, scratch) {

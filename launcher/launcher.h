@@ -4,7 +4,7 @@
 #include <linux/filter.h>
 #include <sys/resource.h>
 
-#include "wire.h"
+#include "plan/wire.h"
 
 /* The descriptor that the worker gave us. */
 #define WIRE_FD 3

@@ -2,13 +2,13 @@
 #include <string.h>
 
 #include "connect-inside.h"
-#include "held-memory.h"
+#include "output/held-memory.h"
 #include "launcher.h"
-#include "output.h"
-#include "privileges.h"
+#include "output/output.h"
+#include "rights/privileges.h"
 #include "remove-trees.h"
-#include "seccomp-filter.h"
-#include "user-namespace.h"
+#include "rights/seccomp-filter.h"
+#include "cage/user-namespace.h"
 #include "watch.h"
 
 /*

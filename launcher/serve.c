@@ -7,14 +7,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "end-job.h"
+#include "process/end-job.h"
 #include "fatal.h"
-#include "job-table.h"
+#include "process/job-table.h"
 #include "launcher.h"
 #include "open-beneath.h"
-#include "start-job.h"
-#include "supervise.h"
-#include "user-namespace.h"
+#include "process/start-job.h"
+#include "process/supervise.h"
+#include "cage/user-namespace.h"
 #include "wait-for-room.h"
 #include "watch.h"
 

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "wait-for-room.h"
 
-#include "end-job.h"
-#include "job-table.h"
+#include "process/end-job.h"
+#include "process/job-table.h"
 #include "watch.h"
 
 /* No kernel tells when a disk has room again. Soon enough for a person, and a few calls a second for each stalled job. */

@@ -5,14 +5,14 @@ import { dirname, join } from "node:path";
 
 /** Started by their file as threads, so each is a bundle of its own. A test finds one that is missing here. */
 export const threadSources = [
-  "src/store/sqlite/thread.ts",
-  "src/store/sqlite/reader-thread.ts",
-  "src/hub/list-thread.ts",
-  "src/worker/heartbeat-thread.ts",
+  "src/store/sqlite/thread/thread.ts",
+  "src/store/sqlite/thread/reader-thread.ts",
+  "src/hub/database/list-thread.ts",
+  "src/worker/hub/heartbeat-thread.ts",
 ];
 
 /** Started by their file as processes: in a checkout from the source, in the package from a bundle. */
-export const processSources = ["src/store/sqlite/quick-check.ts"];
+export const processSources = ["src/store/sqlite/database/quick-check.ts"];
 
 /**
  * Sources find other files by import.meta. In a bundle this still means the source's place: `urlOf` and `pathOf` write it as
@@ -20,7 +20,7 @@ export const processSources = ["src/store/sqlite/quick-check.ts"];
  * `startedBy` writes as a URL.
  */
 export function placesOfSources({ head = "", urlOf, pathOf, startedBy }) {
-  const places = /new URL\("\.\/([\w-]+\.ts)", import\.meta\.url\)|import\.meta\.(?:url|dirname)/g;
+  const places = /new URL\("(\.[\w./-]+\.ts)", import\.meta\.url\)|import\.meta\.(?:url|dirname)/g;
   const withPlaces = (text, path) =>
     text.replaceAll(places, (found, file) => {
       if (found === "import.meta.url") return `${urlOf(path)}.href`;

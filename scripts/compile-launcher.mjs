@@ -29,8 +29,9 @@ export const compileLauncher = {
 export function hashSources() {
   const folder = join(root, "launcher");
   const hash = createHash("sha256").update(`${process.platform} ${process.arch}`);
-  for (const name of readdirSync(folder).sort()) {
-    if (/\.(c|h|mjs)$/.test(name)) hash.update(`\0${name}\0`).update(readFileSync(join(folder, name)));
+  for (const path of readdirSync(folder, { recursive: true }).sort()) {
+    if (path.startsWith("test/") || !/\.(c|h|mjs)$/.test(path)) continue;
+    hash.update(`\0${path}\0`).update(readFileSync(join(folder, path)));
   }
   return hash.digest("hex");
 }

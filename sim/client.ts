@@ -1,11 +1,11 @@
-import type { RouteInput } from "../src/contract/build-request.ts";
-import { callRoute } from "../src/contract/call-route.ts";
-import { jobRoutes } from "../src/contract/job-routes.ts";
-import type { RouteAnswer } from "../src/contract/read-answer.ts";
-import type { Route } from "../src/contract/route.ts";
+import type { RouteInput } from "../src/contract/routes/build-request.ts";
+import { callRoute } from "../src/contract/routes/call-route.ts";
+import { jobRoutes } from "../src/contract/routes/job-routes.ts";
+import type { RouteAnswer } from "../src/contract/routes/read-answer.ts";
+import type { Route } from "../src/contract/routes/route.ts";
 import { codeOf, isRetryable } from "../src/core/errors.ts";
-import type { Clock } from "../src/runtime/clock.ts";
-import type { HttpClient } from "../src/runtime/http-client.ts";
+import type { Clock } from "../src/runtime/clock/clock.ts";
+import type { HttpClient } from "../src/runtime/http/http-client.ts";
 import type { Network } from "./network.ts";
 import type { JobPlan } from "./plan.ts";
 import type { Life, World } from "./world.ts";

@@ -2,8 +2,8 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openKeyRing } from "../src/signing/key-ring.ts";
 import type { NewToken } from "../src/store/access-store.ts";
-import { Database } from "../src/store/sqlite/database.ts";
-import { commitGroup } from "../src/store/sqlite/group-commit.ts";
+import { Database } from "../src/store/sqlite/database/database.ts";
+import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
 import { epochMs } from "./world.ts";
 
 /** What outlives every process of a schedule: the database of the hub and whether there is room for more. */

@@ -1,6 +1,6 @@
 import { WritError } from "../src/core/errors.ts";
-import type { HttpClient, HttpStream } from "../src/runtime/http-client.ts";
-import type { HttpResponse } from "../src/runtime/http-response.ts";
+import type { HttpClient, HttpStream } from "../src/runtime/http/http-client.ts";
+import type { HttpResponse } from "../src/runtime/http/http-response.ts";
 import { type HubRequest, type SimHub, SimResponse } from "./hub.ts";
 import type { Promises } from "./promises.ts";
 import type { Life, World } from "./world.ts";

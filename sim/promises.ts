@@ -1,7 +1,7 @@
-import type { RouteName } from "../src/contract/routes.ts";
+import type { RouteName } from "../src/contract/routes/routes.ts";
 import type { LoggedEvent } from "../src/core/events.ts";
-import { isEnded, type JobState } from "../src/core/job.ts";
-import { transitions } from "../src/core/states.ts";
+import { isEnded, type JobState } from "../src/core/jobs/job.ts";
+import { transitions } from "../src/core/jobs/states.ts";
 import type { StoredJob } from "../src/store/store.ts";
 import type { HubRequest, SimHub } from "./hub.ts";
 import type { World } from "./world.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { isEnded } from "../src/core/job.ts";
-import type { HubSettings } from "../src/hub/settings.ts";
+import { isEnded } from "../src/core/jobs/job.ts";
+import type { HubSettings } from "../src/hub/settings/settings.ts";
 import type { HandlerFunction } from "../src/runners/handler.ts";
 import { RunFailure } from "../src/runners/runner.ts";
 import { SimClient } from "./client.ts";

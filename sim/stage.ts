@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { prepareHome } from "../src/hub/first-start.ts";
-import { loadHubSettings } from "../src/hub/settings.ts";
+import { prepareHome } from "../src/hub/home/first-start.ts";
+import { loadHubSettings } from "../src/hub/settings/settings.ts";
 import { openKeyRing } from "../src/signing/key-ring.ts";
 import { sha256Hex } from "../src/signing/mac.ts";
 import { openWorkerKey } from "../src/worker/worker-key.ts";

@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { type ActName, isRead } from "../src/store/act-names.ts";
-import type { Database } from "../src/store/sqlite/database.ts";
-import { commitGroup } from "../src/store/sqlite/group-commit.ts";
-import { Reader } from "../src/store/sqlite/reader.ts";
-import { StoreProxy } from "../src/store/sqlite/store-proxy.ts";
-import type { Batch, ReadAnswer, Request, ToThread } from "../src/store/sqlite/wire.ts";
+import type { Database } from "../src/store/sqlite/database/database.ts";
+import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
+import { Reader } from "../src/store/sqlite/thread/reader.ts";
+import { StoreProxy } from "../src/store/sqlite/thread/store-proxy.ts";
+import type { Batch, ReadAnswer, Request, ToThread } from "../src/store/sqlite/thread/wire.ts";
 import type { Store } from "../src/store/store.ts";
 import { type Disk, openDatabase } from "./disk.ts";
 import type { Life, World } from "./world.ts";

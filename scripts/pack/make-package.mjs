@@ -30,8 +30,8 @@ const copied = [
   "CHANGELOG.md",
   "templates",
   "src/jobs",
-  "src/store/postgres/migrations",
-  "src/store/sqlite/migrations",
+  "src/store/postgres/database/migrations",
+  "src/store/sqlite/database/migrations",
 ];
 const say = (line) => process.stderr.write(`writ: ${line}\n`);
 const ofCheckout = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -41,8 +41,8 @@ const packageDir = mkdtempSync(join(tmpdir(), "writ-package-"));
 try {
   mkdirSync(join(packageDir, "built"));
   for (const path of copied) copy(path);
-  for (const name of readdirSync(join(root, "launcher")))
-    if (/\.(?:c|h)$|^build\.mjs$/.test(name)) copy(`launcher/${name}`);
+  for (const path of readdirSync(join(root, "launcher"), { recursive: true }))
+    if (/^(?!test\/).*\.[ch]$|^build\.mjs$/.test(path)) copy(`launcher/${path}`);
   copyDashboard(join(packageDir, "built/dashboard"));
   buildLaunchers({ packageDir, say });
   const { inputs } = await bundlePackage({ packageDir, version: manifest.version });

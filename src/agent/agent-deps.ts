@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
-import type { Clock } from "../runtime/clock.ts";
-import type { AgentLog } from "./agent-log.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
 import type { AgentSettings } from "./agent-settings.ts";
+import type { AgentLog } from "./logs/agent-log.ts";
 
 /** What a command of the agent knows about its process. */
 export type AgentDeps = {

@@ -3,12 +3,12 @@ import { dirname } from "node:path";
 import { hasCode, WritError } from "../core/errors.ts";
 import type { RunOutcome } from "../runners/runner.ts";
 import { secretForms } from "../runners/secret-forms.ts";
-import { makeDir } from "../runtime/make-dir.ts";
+import { makeDir } from "../runtime/files/make-dir.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type JobFiles, jobFiles } from "./agent-settings.ts";
 import { admitJob, type JobState, writeJobState } from "./job-state.ts";
-import { identityOf } from "./process-identity.ts";
 import type { ReadPayload } from "./read-payload.ts";
+import { identityOf } from "./workers/process-identity.ts";
 
 /** How a job ended, with what only the agent reports. */
 export type JobEnding = {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { boolean, integer, loadSettings, text } from "../runtime/settings.ts";
+import { boolean, integer, loadSettings, text } from "../runtime/settings/settings.ts";
 
 export type AgentSettings = {
   stateDir: string;

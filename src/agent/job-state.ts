@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { hasCode, WritError } from "../core/errors.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { lockFile } from "../runtime/file-lock.ts";
-import { makeDir } from "../runtime/make-dir.ts";
-import { writePrivateFile } from "../runtime/private-file.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { lockFile } from "../runtime/files/file-lock.ts";
+import { makeDir } from "../runtime/files/make-dir.ts";
+import { writePrivateFile } from "../runtime/files/private-file.ts";
 import type { AgentSettings, JobFiles } from "./agent-settings.ts";
-import { isAlive } from "./process-identity.ts";
+import { isAlive } from "./workers/process-identity.ts";
 
 const pid = z.int().nullable();
 const process = z.object({ pid: z.int(), start_ticks: z.number() });

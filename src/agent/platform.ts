@@ -1,14 +1,19 @@
-import { buildRequest, JsonText, type RouteInput, type RouteRequest } from "../contract/build-request.ts";
-import { fileRoutes } from "../contract/file-routes.ts";
-import { type Received, refusalOf } from "../contract/read-answer.ts";
-import type { Route } from "../contract/route.ts";
-import { putUrls } from "../contract/storage-shapes.ts";
+import {
+  buildRequest,
+  JsonText,
+  type RouteInput,
+  type RouteRequest,
+} from "../contract/routes/build-request.ts";
+import { fileRoutes } from "../contract/routes/file-routes.ts";
+import { type Received, refusalOf } from "../contract/routes/read-answer.ts";
+import type { Route } from "../contract/routes/route.ts";
+import { putUrls } from "../contract/shapes/storage-shapes.ts";
 import { isRetryable, WritError } from "../core/errors.ts";
-import { tryParseJson } from "../core/json-value.ts";
-import { backOffMs } from "../runtime/back-off.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { createHttpClient, type HttpClient } from "../runtime/http-client.ts";
-import { parseHubAddress } from "../runtime/hub-address.ts";
+import { tryParseJson } from "../core/text/json-value.ts";
+import { backOffMs } from "../runtime/clock/back-off.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { createHttpClient, type HttpClient } from "../runtime/http/http-client.ts";
+import { parseHubAddress } from "../runtime/hubs/hub-address.ts";
 import { isWritToken } from "../signing/job-token.ts";
 import type { PresignedUrl, TransferDeps } from "../transfer/transfer-deps.ts";
 import { TransferFailure } from "../transfer/transfer-failure.ts";

@@ -1,15 +1,15 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { codeOf, WritError } from "../core/errors.ts";
-import { systemClock } from "../runtime/clock.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
 import type { AgentDeps } from "./agent-deps.ts";
-import { openAgentLog } from "./agent-log.ts";
 import { loadAgentSettings } from "./agent-settings.ts";
-import { keepWorker } from "./keep-worker.ts";
+import { openAgentLog } from "./logs/agent-log.ts";
+import { showAgentLog, showJobLog, showWorkerLog } from "./logs/show-logs.ts";
 import { agentFailedCode } from "./run-job.ts";
 import { type RunJobOptions, runJobCommand, wrongCallLine } from "./run-job-command.ts";
-import { showAgentLog, showJobLog, showWorkerLog } from "./show-logs.ts";
 import { readStartWords, startAgent } from "./start.ts";
 import { stopJobCommand } from "./stop-job.ts";
+import { keepWorker } from "./workers/keep-worker.ts";
 
 /** What the entry file knows about its host. */
 type AgentProcess = Omit<AgentDeps, "settings" | "clock" | "log"> & { args: readonly string[] };

@@ -1,10 +1,10 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
-import { type AgentPayload, agentPayload } from "../contract/agent-shapes.ts";
 import { argumentInputBytesMax } from "../contract/define-kind.ts";
+import { type AgentPayload, agentPayload } from "../contract/shapes/agent-shapes.ts";
 import { codeOf, invalidArgument, WritError } from "../core/errors.ts";
-import { type JsonValue, toPlain } from "../core/json-value.ts";
+import { type JsonValue, toPlain } from "../core/text/json-value.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { parseJson } from "../signing/parse-json.ts";
 

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import type { OutputStream } from "../core/output-stream.ts";
+import type { OutputStream } from "../core/jobs/output-stream.ts";
 import { followFile } from "../output/folder/follow-file.ts";
 import { encodeFrame } from "../runners/container/relay-frames.ts";
 import type { JobFiles } from "./agent-settings.ts";

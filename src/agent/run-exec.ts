@@ -5,12 +5,12 @@ import { processEnvironment } from "../runners/process-environment.ts";
 import { readResult } from "../runners/read-result.ts";
 import type { StopReason } from "../runners/runner.ts";
 import { waitForExit } from "../runners/wait-for-exit.ts";
-import { plainIsolation, startPlain } from "../sandbox/plain-sandbox.ts";
+import { plainIsolation, startPlain } from "../sandbox/plain/plain-sandbox.ts";
 import type { LaunchPlan, ProcessExit } from "../sandbox/sandbox.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { type AgentJob, type JobEnding, stopGraceMs } from "./agent-job.ts";
-import { JobLogs } from "./job-logs.ts";
-import { workerEnvironment } from "./worker-environment.ts";
+import { JobLogs } from "./logs/job-logs.ts";
+import { workerEnvironment } from "./workers/worker-environment.ts";
 
 const isolation = plainIsolation();
 

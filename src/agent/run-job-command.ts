@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { AgentReport } from "../contract/agent-shapes.ts";
+import type { AgentReport } from "../contract/shapes/agent-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { decodePayload, namesIn, readAll, readPayload, readPayloadFile } from "./read-payload.ts";

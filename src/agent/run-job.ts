@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { AgentReport } from "../contract/agent-shapes.ts";
+import type { AgentReport } from "../contract/shapes/agent-shapes.ts";
 import { WritError } from "../core/errors.ts";
 import { keepFiles, withFiles } from "../runners/keep-files.ts";
 import { maskOutcome } from "../runners/mask-outcome.ts";
@@ -13,7 +13,7 @@ import type { JobNames, ReadPayload } from "./read-payload.ts";
 import type { RelayCaller } from "./relay-caller.ts";
 import { relayOutput } from "./relay-output.ts";
 import { runExec } from "./run-exec.ts";
-import { runHttp } from "./run-http.ts";
+import { runHttp } from "./workers/run-http.ts";
 
 /** The exit code when it was the agent that failed, and not the job. */
 export const agentFailedCode = 125;

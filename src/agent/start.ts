@@ -2,12 +2,12 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { invalidArgument } from "../core/errors.ts";
 import { RunFailure } from "../runners/runner.ts";
-import { makeDir } from "../runtime/make-dir.ts";
+import { makeDir } from "../runtime/files/make-dir.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { workerLogDir } from "./agent-settings.ts";
-import { findWorker } from "./find-worker.ts";
-import { LogFollower } from "./log-follower.ts";
-import { wantedWorker, workerSubject } from "./worker-state.ts";
+import { LogFollower } from "./logs/log-follower.ts";
+import { findWorker } from "./workers/find-worker.ts";
+import { wantedWorker, workerSubject } from "./workers/worker-state.ts";
 
 type WarmUp = { port: number; command: string[] };
 type StartWords = { fromStart: boolean; warmUps: WarmUp[] };

@@ -1,12 +1,12 @@
-import { killProcessTree } from "../sandbox/process-tree.ts";
+import { killProcessTree } from "../sandbox/plain/process-tree.ts";
 import type { AgentDeps } from "./agent-deps.ts";
 import { stopGraceMs } from "./agent-job.ts";
 import { jobFiles } from "./agent-settings.ts";
 import { isOpen, type JobState, readJobState, writeJobState } from "./job-state.ts";
-import { isAlive, isSameProcess, signalProcess } from "./process-identity.ts";
-import { cancelHttpJob } from "./run-http.ts";
-import { checkJobId, jobEnd, unknownJob } from "./show-logs.ts";
-import { readWorkerState } from "./worker-state.ts";
+import { checkJobId, jobEnd, unknownJob } from "./logs/show-logs.ts";
+import { isAlive, isSameProcess, signalProcess } from "./workers/process-identity.ts";
+import { cancelHttpJob } from "./workers/run-http.ts";
+import { readWorkerState } from "./workers/worker-state.ts";
 
 /** In addition to the grace that the job gets. */
 const marginMs = 10_000;

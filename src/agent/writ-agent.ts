@@ -1,5 +1,5 @@
 import manifest from "../../package.json" with { type: "json" };
-import { untilWritten } from "../runtime/until-written.ts";
+import { untilWritten } from "../runtime/files/until-written.ts";
 import { runAgent } from "./program.ts";
 
 /** `writ-agent` runs jobs inside a container. The first signal ends a job in order, the second ends it at once. */

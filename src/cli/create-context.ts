@@ -1,9 +1,9 @@
 import { fstatSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import manifest from "../../package.json" with { type: "json" };
-import { findCheckout } from "../client/checkout.ts";
+import { findCheckout } from "../client/hub/checkout.ts";
 import { codeOf, hasCode } from "../core/errors.ts";
-import { homeOfUser } from "../runtime/home.ts";
+import { homeOfUser } from "../runtime/settings/home.ts";
 import type { CliContext, TextSink } from "./context.ts";
 import { StopRequests } from "./stop-requests.ts";
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
 import { jobStatus, startTinyRpcHub } from "../../test/support/tiny-rpc-hub.ts";
-import { findRpc } from "../client/find-rpc.ts";
+import { findRpc } from "../client/grpc/find-rpc.ts";
 import {
   type JobService,
   type StartJobRequest,

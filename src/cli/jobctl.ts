@@ -1,6 +1,6 @@
 import { createContext } from "./create-context.ts";
 import { runJobctl } from "./jobctl/program.ts";
-import { whenPrinted } from "./when-printed.ts";
+import { whenPrinted } from "./terminal/when-printed.ts";
 
 /** `jobctl` uses a hub. The first Ctrl-C ends the command in order, the second ends it at once. */
 const context = createContext("jobctl", process, 0);

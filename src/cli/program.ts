@@ -1,10 +1,10 @@
 import { Command, Help, InvalidArgumentError, Option } from "commander";
 import type { CliContext } from "./context.ts";
-import { parsePast } from "./duration.ts";
 import { usageLine } from "./exit.ts";
-import { ReaderGone } from "./print.ts";
 import { type HostNeed, requireHost } from "./require-host.ts";
 import { shareOptions } from "./shared-options.ts";
+import { parsePast } from "./terminal/duration.ts";
+import { ReaderGone } from "./terminal/print.ts";
 
 type CommandFile = { define(command: Command, context: CliContext): void };
 type CommandRow = {

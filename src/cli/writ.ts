@@ -1,5 +1,5 @@
 import { createContext } from "./create-context.ts";
-import { whenPrinted } from "./when-printed.ts";
+import { whenPrinted } from "./terminal/when-printed.ts";
 import { runWrit } from "./writ/program.ts";
 
 /** `writ` runs a hub and its workers. The first signal drains and stops, the second stops at once. */

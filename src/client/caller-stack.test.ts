@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { silentLogger } from "../runtime/logger.ts";
+import { silentLogger } from "../runtime/log/logger.ts";
 import { Worker } from "../worker/index.ts";
 import { defineJob, WritError } from "./index.ts";
 import { jobIdNumber, jobView, sendError, sendJson, startTinyHub } from "./testing/tiny-hub.ts";

@@ -1,7 +1,7 @@
-import { workerId } from "../contract/fields.ts";
+import { workerId } from "../contract/shapes/fields.ts";
 import { WritError } from "../core/errors.ts";
 import { isTrustedState } from "../core/key-times.ts";
-import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
+import { readPrivateFile, writePrivateFile } from "../runtime/files/private-file.ts";
 import type { Writ } from "./writ.ts";
 
 export type EnrollOptions = {

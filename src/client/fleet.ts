@@ -1,5 +1,5 @@
-import { adminRoutes } from "../contract/admin-routes.ts";
-import type { HubConnection } from "./hub-connection.ts";
+import { adminRoutes } from "../contract/routes/admin-routes.ts";
+import type { HubConnection } from "./hub/hub-connection.ts";
 import type { Queue, Quota, TenantQuota, Worker } from "./shapes.ts";
 
 /** The acts of an operator: on workers, on types of jobs, and on what tenants may use. */

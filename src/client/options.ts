@@ -1,10 +1,10 @@
 import { WritError } from "../core/errors.ts";
 import { parseTraceparent } from "../core/trace-context.ts";
 import type { OptionNames } from "../runtime/check-options.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { homeOfUser, resolveHome } from "../runtime/home.ts";
-import { findCheckout } from "./checkout.ts";
-import type { RpcOptions } from "./find-rpc.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { homeOfUser, resolveHome } from "../runtime/settings/home.ts";
+import type { RpcOptions } from "./grpc/find-rpc.ts";
+import { findCheckout } from "./hub/checkout.ts";
 
 export type WritOptions = {
   /**

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { bulkAnswer } from "../contract/list-query.ts";
 import type {
   queueView,
   quota,
@@ -6,32 +7,34 @@ import type {
   tenantQuota,
   tokenAnswer,
   tokenRequest,
-} from "../contract/admin-shapes.ts";
-import type { inputs } from "../contract/file-shapes.ts";
-import type { bulkAnswer } from "../contract/list-query.ts";
-import type { artifactList } from "../contract/storage-shapes.ts";
-import type { jobSubmission } from "../contract/submit-shapes.ts";
-import type { identityView, keyView, tokenView } from "../contract/trust-view-shapes.ts";
-import type { LiveEvent } from "../contract/view-shapes.ts";
+} from "../contract/shapes/admin-shapes.ts";
+import type { inputs } from "../contract/shapes/file-shapes.ts";
+import type { artifactList } from "../contract/shapes/storage-shapes.ts";
+import type { jobSubmission } from "../contract/shapes/submit-shapes.ts";
+import type { identityView, keyView, tokenView } from "../contract/shapes/trust-view-shapes.ts";
+import type { LiveEvent } from "../contract/shapes/view-shapes.ts";
 import type { EventKind, eventTable, Severity } from "../core/events.ts";
-import type { FailureClass } from "../core/failure.ts";
-import type { JobState } from "../core/job.ts";
-import type { OutputFile } from "../core/output-file.ts";
-import type { StartTime } from "./job-times.ts";
+import type { FailureClass } from "../core/jobs/failure.ts";
+import type { JobState } from "../core/jobs/job.ts";
+import type { OutputFile } from "../core/jobs/output-file.ts";
+import type { StartTime } from "./jobs/job-times.ts";
 import type { CamelKeys } from "./wire-names.ts";
 
-export type { AuditView as AuditRecord, LockdownView as LockdownState } from "../contract/audit-shapes.ts";
-export type { HealthView as Health } from "../contract/probe-routes.ts";
+export type { HealthView as Health } from "../contract/routes/probe-routes.ts";
+export type {
+  AuditView as AuditRecord,
+  LockdownView as LockdownState,
+} from "../contract/shapes/audit-shapes.ts";
 export type {
   EventView as TimelineEvent,
   JobSummary,
   JobView as Job,
   WorkerView as Worker,
-} from "../contract/view-shapes.ts";
+} from "../contract/shapes/view-shapes.ts";
 export type { WhyView as Why } from "../contract/why-view.ts";
-export type { JobState } from "../core/job.ts";
-export type { OutputStream } from "../core/output-stream.ts";
-export type { Moment } from "./job-times.ts";
+export type { JobState } from "../core/jobs/job.ts";
+export type { OutputStream } from "../core/jobs/output-stream.ts";
+export type { Moment } from "./jobs/job-times.ts";
 
 /** A job as the hub reads it. */
 export type WireJob = z.input<typeof jobSubmission>;
@@ -105,5 +108,5 @@ export type JobEvent =
   | (Placed<Exclude<JobEventName, "job:progress">> & LiveEvent);
 
 /** A setting of the hub; the value of a secret is null. */
-export type { HubsView as Hubs } from "../contract/admin-shapes.ts";
+export type { HubsView as Hubs } from "../contract/shapes/admin-shapes.ts";
 export type ShownSetting = z.infer<typeof shownSetting>;

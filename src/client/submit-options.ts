@@ -1,7 +1,7 @@
-import { jobSubmission } from "../contract/submit-shapes.ts";
+import { jobSubmission } from "../contract/shapes/submit-shapes.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
+import { type WaitOptions, waitOptions } from "./jobs/wait-job.ts";
 import type { SubmitOptions } from "./shapes.ts";
-import { type WaitOptions, waitOptions } from "./wait-job.ts";
 import { optionName, wireName } from "./wire-names.ts";
 
 /** How long `run` waits, and in `submit` the job's priority, deadline and so on. */

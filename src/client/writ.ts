@@ -1,21 +1,24 @@
 import type { z } from "zod";
-import { adminRoutes } from "../contract/admin-routes.ts";
-import type { tokenRequest } from "../contract/admin-shapes.ts";
-import { auditRoutes } from "../contract/audit-routes.ts";
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
-import { jobRoutes } from "../contract/job-routes.ts";
-import { type HealthView as Health, probeRoutes } from "../contract/probe-routes.ts";
-import type { ReceiptView } from "../contract/trust-view-shapes.ts";
+import { adminRoutes } from "../contract/routes/admin-routes.ts";
+import { auditRoutes } from "../contract/routes/audit-routes.ts";
+import { jobRoutes } from "../contract/routes/job-routes.ts";
+import { type HealthView as Health, probeRoutes } from "../contract/routes/probe-routes.ts";
+import type { tokenRequest } from "../contract/shapes/admin-shapes.ts";
+import type { ReceiptView } from "../contract/shapes/trust-view-shapes.ts";
 import { checkOptions } from "../runtime/check-options.ts";
-import { Files } from "./files.ts";
+import { Files } from "./files/files.ts";
 import { Fleet } from "./fleet.ts";
-import { type FollowEventsOptions, followEvents } from "./follow-events.ts";
-import { HubConnection } from "./hub-connection.ts";
-import { JobFailure } from "./job-failure.ts";
-import { type ChangeJobsOptions, changeJobs, type ListPage, listJobsPage } from "./job-list.ts";
-import { type JobOutcome, type JobRef, outcomes, waitAll } from "./job-outcomes.ts";
-import { resultOf } from "./job-result.ts";
+import { HubConnection } from "./hub/hub-connection.ts";
+import { type FollowEventsOptions, followEvents } from "./jobs/follow-events.ts";
+import { JobFailure } from "./jobs/job-failure.ts";
+import { type ChangeJobsOptions, changeJobs, type ListPage, listJobsPage } from "./jobs/job-list.ts";
+import { type JobOutcome, type JobRef, outcomes, waitAll } from "./jobs/job-outcomes.ts";
+import { resultOf } from "./jobs/job-result.ts";
+import { SubmitQueue, submitBatch } from "./jobs/submit-queue.ts";
+import { JobWaits, type WaitOptions, waitOptions } from "./jobs/wait-job.ts";
 import { optionsFromEnvironment, type WritOptions, writOptions } from "./options.ts";
+import { type StreamOutputOptions, streamOutput } from "./output/stream-output.ts";
 import type {
   Accepted,
   AuditFilter,
@@ -39,10 +42,7 @@ import type {
   Why,
   Worker,
 } from "./shapes.ts";
-import { type StreamOutputOptions, streamOutput } from "./stream-output.ts";
 import { checkRunOptions, checkSubmitOptions, type RunOptions } from "./submit-options.ts";
-import { SubmitQueue, submitBatch } from "./submit-queue.ts";
-import { JobWaits, type WaitOptions, waitOptions } from "./wait-job.ts";
 import { wireNames } from "./wire-names.ts";
 
 export type EventsOptions = Omit<FollowEventsOptions, "onOpen" | "onLost">;

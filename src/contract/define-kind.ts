@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { collect, inputs } from "./file-shapes.ts";
+import { collect, inputs } from "./shapes/file-shapes.ts";
 
 const timeoutSecMaxDefault = 3_600;
 /** One argument of a process may have 128 KiB; base64 and quoting need part of it. */

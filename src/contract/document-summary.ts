@@ -1,4 +1,4 @@
-import { jsonExceeds } from "../core/json-value.ts";
+import { jsonExceeds } from "../core/text/json-value.ts";
 import type { JobDocument } from "./document.ts";
 import { commandOf, hiddenIn, type RunSpec } from "./kinds.ts";
 

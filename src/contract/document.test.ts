@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { fieldFormats } from "../core/document-format.ts";
+import { fieldFormats } from "../core/jobs/document-format.ts";
 import { jobDocument } from "./document.ts";
 import { kinds, type RunKind } from "./kinds.ts";
-import { limits, requires } from "./run-shapes.ts";
+import { limits, requires } from "./shapes/run-shapes.ts";
 
 /** The fields that version 0.1 reads. This list never grows: a new field is a line in `fieldFormats`. */
 const firstFields = [

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { disconnectActs, executionLocations, providers } from "../core/document.ts";
+import { disconnectActs, executionLocations, providers } from "../core/jobs/document.ts";
 import { storageMethods, storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
+import { runSpec, timeoutSecMax } from "./kinds.ts";
 import {
   absolutePath,
   anyJson,
@@ -14,9 +15,8 @@ import {
   text,
   traceparent,
   userId,
-} from "./fields.ts";
-import { runSpec, timeoutSecMax } from "./kinds.ts";
-import { limits, requires } from "./run-shapes.ts";
+} from "./shapes/fields.ts";
+import { limits, requires } from "./shapes/run-shapes.ts";
 
 const yearSec = 365 * 86_400;
 

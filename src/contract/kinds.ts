@@ -1,9 +1,17 @@
 import { z } from "zod";
-import { delegateModes } from "../core/document.ts";
+import { delegateModes } from "../core/jobs/document.ts";
 import { defineKind, type KindRules } from "./define-kind.ts";
-import { anyJson, changeablePath, containerName, integer, sha256Text, text, workingDir } from "./fields.ts";
-import { storedFile } from "./file-shapes.ts";
-import { command, environment, secrets, stdin } from "./run-shapes.ts";
+import {
+  anyJson,
+  changeablePath,
+  containerName,
+  integer,
+  sha256Text,
+  text,
+  workingDir,
+} from "./shapes/fields.ts";
+import { storedFile } from "./shapes/file-shapes.ts";
+import { command, environment, secrets, stdin } from "./shapes/run-shapes.ts";
 
 /** What a coding agent is asked to do. */
 export const prompt = text(1, 512 * 1024);

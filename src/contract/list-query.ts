@@ -1,9 +1,18 @@
 import { z } from "zod";
-import { type FailureClass, failureClasses, failureCodes, failureDetails } from "../core/failure.ts";
 import { isJobId } from "../core/ids.ts";
-import { type JobState, jobStates, type ListedState, pendingParts } from "../core/job.ts";
-import { timeMsMax } from "../core/time-text.ts";
-import { integer, jobId, queryFlag, queryInteger, tenantId, text, userId, workerId } from "./fields.ts";
+import { type FailureClass, failureClasses, failureCodes, failureDetails } from "../core/jobs/failure.ts";
+import { type JobState, jobStates, type ListedState, pendingParts } from "../core/jobs/job.ts";
+import { timeMsMax } from "../core/text/time-text.ts";
+import {
+  integer,
+  jobId,
+  queryFlag,
+  queryInteger,
+  tenantId,
+  text,
+  userId,
+  workerId,
+} from "./shapes/fields.ts";
 
 const statusAllowed = `${jobStates.join(", ")}, waiting or scheduled for a part of pending, or dead for quarantined; several with commas`;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { jobStates } from "../core/job.ts";
-import { known } from "./fields.ts";
+import { jobStates } from "../core/jobs/job.ts";
+import { known } from "./shapes/fields.ts";
 
 /** What can hold a pending job, by the names that programs compare. */
 export const waitCodes = [

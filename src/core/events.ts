@@ -1,4 +1,4 @@
-import type { JobRecord } from "./job.ts";
+import type { JobRecord } from "./jobs/job.ts";
 
 /**
  * The one append-only log: timeline, live events, outbox and audit trail are views of it. `live` is the name of the

@@ -1,11 +1,11 @@
 import type { Ids } from "../core/ids.ts";
-import type { ChangeRules } from "../core/outcome.ts";
-import type { Quota } from "../core/quota.ts";
+import type { ChangeRules } from "../core/jobs/outcome.ts";
+import type { Quota } from "../core/jobs/quota.ts";
 import type { Objects } from "../objects/objects.ts";
 import type { KeptOutputs } from "../output/kept-outputs.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
-import type { Logger } from "../runtime/logger.ts";
+import type { Logger } from "../runtime/log/logger.ts";
 import type { Telemetry } from "../runtime/telemetry/telemetry.ts";
 import type { KeyRing } from "../signing/key-ring.ts";
 import type { TokenRecord } from "../store/access-store.ts";
@@ -17,23 +17,23 @@ import type { RefusalLog } from "./audit/refusal-log.ts";
 import type { HomeAdmins } from "./certs/home-admins.ts";
 import type { IssuedCerts } from "./certs/issued-certs.ts";
 import type { RevocationList } from "./certs/revocations.ts";
-import type { DatabaseOutage } from "./database-outage.ts";
+import type { DatabaseOutage } from "./database/database-outage.ts";
 import type { FailureLog } from "./failure-log.ts";
 import type { Leadership } from "./leadership.ts";
 import type { MqttPublisher } from "./mqtt/mqtt-publisher.ts";
 import type { DamageLog } from "./services/damage-log.ts";
 import type { Dispatcher } from "./services/dispatcher.ts";
 import type { EventFeed } from "./services/event-feed.ts";
-import type { HubMetrics } from "./services/metrics.ts";
-import type { OutputTally } from "./services/output-tally.ts";
+import type { HubMetrics } from "./services/metrics/metrics.ts";
+import type { Statistics } from "./services/metrics/statistics.ts";
+import type { StreamCounts } from "./services/metrics/stream-counts.ts";
 import type { RateLimits } from "./services/rate-limits.ts";
 import type { ReceiptChecker } from "./services/receipt-checker.ts";
 import type { RecordCache } from "./services/record-cache.ts";
 import type { RefusedRenewals } from "./services/refused-renewals.ts";
 import type { SignsOfLife } from "./services/signs-of-life.ts";
-import type { Statistics } from "./services/statistics.ts";
-import type { StreamCounts } from "./services/stream-counts.ts";
-import type { HubSettings } from "./settings.ts";
+import type { OutputTally } from "./services/storage/output-tally.ts";
+import type { HubSettings } from "./settings/settings.ts";
 
 /** What the use cases of the hub depend on. Everything that can differ between a test and production is here. */
 export type HubDeps = {

@@ -1,6 +1,6 @@
-import { systemClock } from "../runtime/clock.ts";
-import { type Logger, silentLogger } from "../runtime/logger.ts";
-import { DatabaseOutage } from "./database-outage.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import { type Logger, silentLogger } from "../runtime/log/logger.ts";
+import { DatabaseOutage } from "./database/database-outage.ts";
 import { FailureLog } from "./failure-log.ts";
 
 /** For a part of the hub that is tested alone. */

@@ -1,5 +1,5 @@
-import type { Logger } from "../runtime/logger.ts";
-import type { DatabaseOutage } from "./database-outage.ts";
+import type { Logger } from "../runtime/log/logger.ts";
+import type { DatabaseOutage } from "./database/database-outage.ts";
 
 type Fields = Record<string, unknown>;
 

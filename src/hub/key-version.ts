@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
-import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
+import { readPrivateFile, writePrivateFile } from "../runtime/files/private-file.ts";
 import type { HubDeps } from "./deps.ts";
 import { recordKeyRejected } from "./use-cases/access/manage-keys.ts";
 

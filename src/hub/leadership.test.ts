@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { silentLogger } from "../runtime/logger.ts";
+import { silentLogger } from "../runtime/log/logger.ts";
 import type { Service } from "../runtime/service.ts";
-import type { HubBeat, HubSeat } from "../store/hub-seat.ts";
+import type { HubBeat, HubSeat } from "../store/database/hub-seat.ts";
 import { silentFailures } from "./failure-log.testing.ts";
 import { Leadership, whileLeading } from "./leadership.ts";
 

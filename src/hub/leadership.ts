@@ -1,5 +1,5 @@
-import { systemClock } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import type { Logger } from "../runtime/log/logger.ts";
 import { type RepeatedService, repeat, type Service } from "../runtime/service.ts";
 import {
   type HubBeat,
@@ -7,7 +7,7 @@ import {
   type HubRow,
   type HubSeat,
   isLeadLost,
-} from "../store/hub-seat.ts";
+} from "../store/database/hub-seat.ts";
 import type { FailureLog } from "./failure-log.ts";
 
 /** The hub that leads only has to show that it lives. */

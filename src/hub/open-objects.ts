@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { FolderObjects } from "../objects/folder/folder-objects.ts";
 import type { Objects } from "../objects/objects.ts";
 import { S3Objects } from "../objects/s3/s3-objects.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { s3SettingsOf } from "./s3-settings.ts";
-import type { HubSettings } from "./settings.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { s3SettingsOf } from "./settings/s3-settings.ts";
+import type { HubSettings } from "./settings/settings.ts";
 
 /** Where files are kept: in the object store of the settings, or else in the home. */
 export async function openObjects(home: string, settings: HubSettings, clock: Clock): Promise<Objects> {

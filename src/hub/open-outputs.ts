@@ -5,12 +5,12 @@ import { FolderOutputs } from "../output/folder/folder-outputs.ts";
 import type { Outputs } from "../output/outputs.ts";
 import type { SegmentPlaces } from "../output/shared/read-parts.ts";
 import { SharedOutputs } from "../output/shared/shared-outputs.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
-import type { DatabaseInUse } from "../store/database-in-use.ts";
+import type { DatabaseInUse } from "../store/database/database-in-use.ts";
 import type { OutputTable } from "../store/output-table.ts";
-import { s3SettingsOf } from "./s3-settings.ts";
-import { type HubSettings, placesOf } from "./settings.ts";
+import { s3SettingsOf } from "./settings/s3-settings.ts";
+import { type HubSettings, placesOf } from "./settings/settings.ts";
 
 type OutputSources = {
   home: string;

@@ -1,7 +1,7 @@
 import { shortenMarks } from "./audit/audit-marks.ts";
-import { clearLeftovers } from "./clear-leftovers.ts";
 import type { HubDeps } from "./deps.ts";
-import { removeHubFile } from "./home-lock.ts";
+import { clearLeftovers } from "./home/clear-leftovers.ts";
+import { removeHubFile } from "./home/home-lock.ts";
 import { checkKeyVersion } from "./key-version.ts";
 import { enforceLockdown } from "./use-cases/access/lockdown.ts";
 import { followGivenKey, recallLeases } from "./use-cases/access/manage-keys.ts";
@@ -17,7 +17,7 @@ import { followGivenKey, recallLeases } from "./use-cases/access/manage-keys.ts"
  * What takes long, and does no harm meanwhile, is left to services:
  *
  * - storage scans all outputs for sizes that were not recorded, output whose removal was interrupted, and output of
- *   deleted jobs (services/output-survey.ts);
+ *   deleted jobs (services/storage/output-survey.ts);
  * - the sealer continues the audit chain where it ended, and signs its head (audit/sealer.ts);
  * - retention removes records of the trail that are already in a file (audit/move-cold.ts);
  * - responder and senders continue at their own positions in the log and in the outbox (alerts/);

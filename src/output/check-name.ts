@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { outputStreams } from "../core/output-stream.ts";
+import { outputStreams } from "../core/jobs/output-stream.ts";
 import type { OutputName } from "./outputs.ts";
 
 // Lower case only: a second spelling of an id would be a second place for the same output.

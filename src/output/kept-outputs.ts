@@ -1,4 +1,4 @@
-import type { SmallOutput } from "../core/small-output.ts";
+import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { AttemptName, FollowOptions, OutputName, Outputs, StreamSizes } from "./outputs.ts";
 
 /** Where small outputs are: with their jobs, in the store. */

@@ -1,4 +1,4 @@
-import type { OutputStream } from "../core/output-stream.ts";
+import type { OutputStream } from "../core/jobs/output-stream.ts";
 
 /**
  * The interface to the output of jobs. An output is one stream of one attempt of one job: bytes, addressed from 0, that only

@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { createBeneath, makeDirectoryBeneath } from "../runtime/create-beneath.ts";
-import { openBase, pathOf } from "../runtime/open-beneath.ts";
+import { createBeneath, makeDirectoryBeneath } from "../runtime/files/create-beneath.ts";
+import { openBase, pathOf } from "../runtime/files/open-beneath.ts";
 import type { RegistryJob, RegistryStatus } from "./job-record.ts";
 import { isoTime } from "./job-row.ts";
 import { readStatusFile } from "./read-log.ts";

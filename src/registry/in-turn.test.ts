@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { tryLockFile } from "../runtime/file-lock.ts";
-import { handClock } from "../runtime/hand-clock.testing.ts";
+import { handClock } from "../runtime/clock/hand-clock.testing.ts";
+import { tryLockFile } from "../runtime/files/file-lock.ts";
 import { list, pick, publish, type RegistryPlace, readLog, register, setStatus } from "./index.ts";
 
 const agentSession = "s";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { systemClock } from "../runtime/clock.ts";
-import { type FileLock, lockFile } from "../runtime/file-lock.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import { type FileLock, lockFile } from "../runtime/files/file-lock.ts";
 import { findRegistryDir, type RegistryPlace } from "./registry-place.ts";
 
 /** Far longer than a change takes, even on a slow disk; a process that was stopped while it held the lock blocks nobody. */

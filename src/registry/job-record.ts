@@ -1,4 +1,4 @@
-import type { RegistryState } from "../core/state-names.ts";
+import type { RegistryState } from "../core/jobs/state-names.ts";
 
 /** A job of the registry, as `jobctl registry get` prints it and the history keeps it. */
 export type RegistryJob = {

@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import type { Connection } from "../store/sqlite/connection.ts";
+import type { Connection } from "../store/sqlite/database/connection.ts";
 import { type Broker, isRegistryJobId, type RegistryJob, type RegistryStatus } from "./job-record.ts";
 
 /** A job as the database has it. Times are milliseconds since the epoch. */

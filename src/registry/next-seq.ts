@@ -1,5 +1,5 @@
-import { systemClock } from "../runtime/clock.ts";
-import type { Connection } from "../store/sqlite/connection.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import type { Connection } from "../store/sqlite/database/connection.ts";
 import { findRow, refuseUnknown } from "./job-row.ts";
 import { changeRegistry } from "./registry-database.ts";
 import type { RegistryPlace } from "./registry-place.ts";

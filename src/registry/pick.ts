@@ -1,4 +1,4 @@
-import type { Connection } from "../store/sqlite/connection.ts";
+import type { Connection } from "../store/sqlite/database/connection.ts";
 import { checkSession } from "./check-registration.ts";
 import { type StatusChange, writeStatusChanges } from "./history.ts";
 import { inTurn } from "./in-turn.ts";

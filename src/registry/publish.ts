@@ -1,9 +1,9 @@
 import { invalidArgument, WritError } from "../core/errors.ts";
-import { type JsonValue, jsonExceeds } from "../core/json-value.ts";
+import { type JsonValue, jsonExceeds } from "../core/text/json-value.ts";
 import { MqttFailure } from "../runtime/mqtt/connect-mqtt.ts";
 import { buildMessage, type JobMessage } from "../signing/job-message.ts";
 import { parseJson } from "../signing/parse-json.ts";
-import type { Connection } from "../store/sqlite/connection.ts";
+import type { Connection } from "../store/sqlite/database/connection.ts";
 import { brokerOptions } from "./broker.ts";
 import { type StatusChange, writeStatusChanges } from "./history.ts";
 import { inTurn } from "./in-turn.ts";

@@ -1,8 +1,8 @@
 import { type FileHandle, readdir } from "node:fs/promises";
 import { WritError } from "../core/errors.ts";
-import { tryParseJson } from "../core/json-value.ts";
-import { openBase, openBeneath, pathOf } from "../runtime/open-beneath.ts";
-import { PathRefused } from "../runtime/path-refused.ts";
+import { tryParseJson } from "../core/text/json-value.ts";
+import { openBase, openBeneath, pathOf } from "../runtime/files/open-beneath.ts";
+import { PathRefused } from "../runtime/files/path-refused.ts";
 import { isRegistryJobId, type RegistryStatus } from "./job-record.ts";
 import { findLogsDir, type RegistryPlace } from "./registry-place.ts";
 

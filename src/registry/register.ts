@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Connection } from "../store/sqlite/connection.ts";
+import type { Connection } from "../store/sqlite/database/connection.ts";
 import { type CheckedRegistration, checkRegistration, type Registration } from "./check-registration.ts";
 import { writeRegistered } from "./history.ts";
 import { inTurn } from "./in-turn.ts";

@@ -1,9 +1,9 @@
 import { lstatSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { hasCode, isDiskFull, WritError } from "../core/errors.ts";
-import { systemClock } from "../runtime/clock.ts";
-import { Connection } from "../store/sqlite/connection.ts";
-import { isBusy, storeUnavailable } from "../store/sqlite/sqlite-error.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import { Connection } from "../store/sqlite/database/connection.ts";
+import { isBusy, storeUnavailable } from "../store/sqlite/database/sqlite-error.ts";
 import { findRegistryDir, type RegistryPlace } from "./registry-place.ts";
 
 /** Long enough for many processes that write at the same time on a slow disk. */

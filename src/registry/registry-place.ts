@@ -2,11 +2,11 @@ import { readlink, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { cwd as currentDirectory } from "node:process";
 import { codeOf, hasCode, WritError } from "../core/errors.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { makeDirectoryBeneath } from "../runtime/create-beneath.ts";
-import { makeDir } from "../runtime/make-dir.ts";
-import { openBase, openBeneath, pathOf } from "../runtime/open-beneath.ts";
-import { PathRefused } from "../runtime/path-refused.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { makeDirectoryBeneath } from "../runtime/files/create-beneath.ts";
+import { makeDir } from "../runtime/files/make-dir.ts";
+import { openBase, openBeneath, pathOf } from "../runtime/files/open-beneath.ts";
+import { PathRefused } from "../runtime/files/path-refused.ts";
 
 /** Where a registry is, and what it may use. Every field has a default. */
 export type RegistryPlace = {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { handClock } from "../runtime/hand-clock.testing.ts";
+import { handClock } from "../runtime/clock/hand-clock.testing.ts";
 import {
   get,
   list,

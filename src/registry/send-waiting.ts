@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { systemClock } from "../runtime/clock.ts";
-import { lockFile } from "../runtime/file-lock.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import { lockFile } from "../runtime/files/file-lock.ts";
 import { connectMqtt, MqttFailure, type MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";
 import { brokerOptions } from "./broker.ts";
 import { writeMessages } from "./history.ts";

@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import type { Connection } from "../store/sqlite/connection.ts";
+import type { Connection } from "../store/sqlite/database/connection.ts";
 import { type StatusChange, writeStatusChanges } from "./history.ts";
 import { inTurn } from "./in-turn.ts";
 import { isFinal, isRegistryStatus, type RegistryJob, registryStatuses } from "./job-record.ts";

@@ -1,5 +1,5 @@
-import { backOffMs } from "../runtime/back-off.ts";
-import { systemClock } from "../runtime/clock.ts";
+import { backOffMs } from "../runtime/clock/back-off.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
 import { connectMqtt, MqttFailure, type MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";
 import { type JobMessage, readMessage } from "../signing/job-message.ts";
 import { brokerOptions } from "./broker.ts";

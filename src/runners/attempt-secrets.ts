@@ -1,5 +1,5 @@
-import { protocol } from "../sandbox/launcher-protocol.ts";
-import { Masker } from "../sandbox/masker.ts";
+import { protocol } from "../sandbox/launcher/launcher-protocol.ts";
+import { Masker } from "../sandbox/plain/masker.ts";
 import { maskMessage, maskOutcome } from "./mask-outcome.ts";
 import { RunFailure, type RunOutcome } from "./runner.ts";
 import { secretForms } from "./secret-forms.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { handClock } from "../runtime/hand-clock.testing.ts";
-import { silentLogger } from "../runtime/logger.ts";
-import { plainSandbox } from "../sandbox/plain-sandbox.ts";
+import { handClock } from "../runtime/clock/hand-clock.testing.ts";
+import { silentLogger } from "../runtime/log/logger.ts";
+import { plainSandbox } from "../sandbox/plain/plain-sandbox.ts";
 import { createRunners, runnersOf } from "./create-runners.ts";
 import { RunFailure, type Runner, type RunnerDeps } from "./runner.ts";
 

@@ -1,6 +1,6 @@
 import type { JobDocument } from "../contract/document.ts";
-import { toJson } from "../core/to-json.ts";
-import type { Timer } from "../runtime/clock.ts";
+import { toJson } from "../core/text/to-json.ts";
+import type { Timer } from "../runtime/clock/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
 import { resultProblem } from "./read-result.ts";
 import { runProcess } from "./run-process.ts";

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../core/json-value.ts";
+import type { JsonValue } from "../core/text/json-value.ts";
 import type { RunContext } from "./runner.ts";
 
 /** The `job_input` of a job exactly as it was signed, null without one. */

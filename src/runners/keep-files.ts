@@ -1,8 +1,8 @@
 import type { FileHandle } from "node:fs/promises";
-import { cutText } from "../core/cut-text.ts";
-import type { OutputFile } from "../core/output-file.ts";
-import { openBase, openBeneath } from "../runtime/open-beneath.ts";
-import { PathRefused } from "../runtime/path-refused.ts";
+import type { OutputFile } from "../core/jobs/output-file.ts";
+import { cutText } from "../core/text/cut-text.ts";
+import { openBase, openBeneath } from "../runtime/files/open-beneath.ts";
+import { PathRefused } from "../runtime/files/path-refused.ts";
 import { type FileProblem, findOutputFiles } from "../transfer/find-output-files.ts";
 import type { TransferDeps } from "../transfer/transfer-deps.ts";
 import { uploadOutputs } from "../transfer/upload-outputs.ts";

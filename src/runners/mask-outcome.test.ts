@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cutText } from "../core/cut-text.ts";
+import { cutText } from "../core/text/cut-text.ts";
 import { maskMessage, maskOutcome } from "./mask-outcome.ts";
 
 const secret = "SuperSecretValue/123";

@@ -1,6 +1,6 @@
-import { cutMark } from "../core/cut-text.ts";
-import { Decimal, type JsonValue } from "../core/json-value.ts";
-import { Masker, maskText } from "../sandbox/masker.ts";
+import { cutMark } from "../core/text/cut-text.ts";
+import { Decimal, type JsonValue } from "../core/text/json-value.ts";
+import { Masker, maskText } from "../sandbox/plain/masker.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { parseJson } from "../signing/parse-json.ts";
 import type { RunOutcome } from "./runner.ts";

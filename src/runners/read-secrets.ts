@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { readPrivateFile } from "../runtime/private-file.ts";
+import { readPrivateFile } from "../runtime/files/private-file.ts";
 import { RunFailure, type RunnerSettings } from "./runner.ts";
 
 /** The secrets that a job asks for. A missing secret and one of another tenant look the same to the job. */

@@ -1,6 +1,6 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import type { JsonValue } from "../core/json-value.ts";
+import type { JsonValue } from "../core/text/json-value.ts";
 import {
   type JobMount,
   type LaunchPlan,

@@ -1,12 +1,12 @@
 import type { JobDocument } from "../contract/document.ts";
 import type { RunKind } from "../contract/kinds.ts";
-import { type FailureClass, type FailureDetail, notStarted } from "../core/failure.ts";
-import type { JsonObject } from "../core/json-value.ts";
+import { type FailureClass, type FailureDetail, notStarted } from "../core/jobs/failure.ts";
+import type { OutputFile } from "../core/jobs/output-file.ts";
+import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { LimitsText } from "../core/limits.ts";
-import type { OutputFile } from "../core/output-file.ts";
-import type { SmallOutput } from "../core/small-output.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
+import type { JsonObject } from "../core/text/json-value.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import type { Logger } from "../runtime/log/logger.ts";
 import type { Isolation, Sandbox, Usage } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
 import type { AttemptSecrets } from "./attempt-secrets.ts";

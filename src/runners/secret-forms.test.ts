@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { maskText } from "../sandbox/masker.ts";
+import { maskText } from "../sandbox/plain/masker.ts";
 import { secretForms } from "./secret-forms.ts";
 
 const secrets = ["hunter22", 'p"ss/w+rd?ü ~(x)!*', "sixsix", "0123456789abcdefghijklmnopqrstuvwxyz+/"];

@@ -1,5 +1,11 @@
-import { cutText } from "../core/cut-text.ts";
-import { classify, type FailureClass, type FailureDetail, failureCodes, isHubCode } from "../core/failure.ts";
+import {
+  classify,
+  type FailureClass,
+  type FailureDetail,
+  failureCodes,
+  isHubCode,
+} from "../core/jobs/failure.ts";
+import { cutText } from "../core/text/cut-text.ts";
 import { Final } from "./final.ts";
 import { RunFailure } from "./runner.ts";
 

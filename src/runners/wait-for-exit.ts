@@ -1,4 +1,4 @@
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
 import type { ProcessExit, RunningProcess } from "../sandbox/sandbox.ts";
 import { createTerminator } from "../sandbox/terminate.ts";
 import type { RunContext, StopReason } from "./runner.ts";

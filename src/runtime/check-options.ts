@@ -1,5 +1,5 @@
 import { invalidArgument } from "../core/errors.ts";
-import { similarWord } from "./similar-word.ts";
+import { similarWord } from "./settings/similar-word.ts";
 
 /** The names of an options type: the type checker asks for each of them, and for no other. */
 export type OptionNames<Options> = { [Name in keyof Required<Options>]: true };

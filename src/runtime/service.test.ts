@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { systemClock } from "./clock.ts";
+import { systemClock } from "./clock/clock.ts";
 import { repeat, type Service, startAll, stopAll, together } from "./service.ts";
 
 describe("startAll and stopAll", () => {

@@ -48,4 +48,4 @@ function throwAny(failures: unknown[]): void {
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} services failed to stop`);
 }
 
-export { type RepeatedService, repeat } from "./repeat.ts";
+export { type RepeatedService, repeat } from "./clock/repeat.ts";

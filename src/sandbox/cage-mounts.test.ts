@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { cageMounts, isProgramDir, isVisibleInCage, visiblePathProblem } from "./cage-mounts.ts";
-import { hostFacts } from "./host-facts.testing.ts";
-import { mountFlag, mountKind } from "./launcher-protocol.ts";
+import { hostFacts } from "./host/host-facts.testing.ts";
+import { mountFlag, mountKind } from "./launcher/launcher-protocol.ts";
 
 const { rootEntries } = hostFacts();
 const mounts = (visiblePaths: string[] = [], memoryBytes: number | null = null) =>

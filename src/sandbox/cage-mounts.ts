@@ -1,6 +1,6 @@
 import { posix } from "node:path";
-import type { RootEntry } from "./host-facts.ts";
-import { type MountStep, mountFlag, mountKind } from "./launcher-protocol.ts";
+import type { RootEntry } from "./host/host-facts.ts";
+import { type MountStep, mountFlag, mountKind } from "./launcher/launcher-protocol.ts";
 
 export const workDirInCage = "/work";
 export const tmpDir = "/tmp";

@@ -1,6 +1,6 @@
-import { errnoName } from "./exit-report.ts";
-import { type Frame, fieldText, fieldU32 } from "./launcher-frames.ts";
-import { rights, tag } from "./launcher-protocol.ts";
+import { errnoName } from "./launcher/exit-report.ts";
+import { type Frame, fieldText, fieldU32 } from "./launcher/launcher-frames.ts";
+import { rights, tag } from "./launcher/launcher-protocol.ts";
 
 /** By which right the launcher builds cages. */
 export type CageRights =

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { cageSummary } from "./cage-summary.ts";
-import { hostFacts } from "./host-facts.testing.ts";
+import { hostFacts } from "./host/host-facts.testing.ts";
 
 const userNamespace = { isRoot: false, rights: { kind: "user-namespace" as const } };
 

@@ -1,5 +1,5 @@
-import { limitParts } from "./cgroup-limits.ts";
-import type { HostFacts } from "./host-facts.ts";
+import { limitParts } from "./cgroup/cgroup-limits.ts";
+import type { HostFacts } from "./host/host-facts.ts";
 
 /** How far jobs are caged on a host, in one line, and what would help most; null if nothing is missing. */
 export type CageSummary = { text: string; advice: string | null };

@@ -1,11 +1,11 @@
 import { constants } from "node:os";
 import { codeOf } from "../core/errors.ts";
-import type { Logger } from "../runtime/logger.ts";
-import type { CgroupCounts } from "./cgroup-counts.ts";
-import type { ExitReport } from "./exit-report.ts";
-import type { JobCgroup } from "./job-cgroup.ts";
-import type { JobEnd, LaunchedJob } from "./launcher-link.ts";
-import { findTree } from "./process-tree.ts";
+import type { Logger } from "../runtime/log/logger.ts";
+import type { CgroupCounts } from "./cgroup/cgroup-counts.ts";
+import type { JobCgroup } from "./cgroup/job-cgroup.ts";
+import type { ExitReport } from "./launcher/exit-report.ts";
+import type { JobEnd, LaunchedJob } from "./launcher/launcher-link.ts";
+import { findTree } from "./plain/process-tree.ts";
 import type { Isolation, ProcessExit, RunningProcess, Usage } from "./sandbox.ts";
 
 type Cage = { job: LaunchedJob; cgroup: JobCgroup | null; isolation: Isolation };

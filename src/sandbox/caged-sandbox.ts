@@ -1,29 +1,29 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import type { Logger } from "../runtime/log/logger.ts";
 import { lostProcess, superviseCage } from "./caged-process.ts";
-import { limitParts, limitWrites } from "./cgroup-limits.ts";
+import { limitParts, limitWrites } from "./cgroup/cgroup-limits.ts";
+import type { JobCgroup } from "./cgroup/job-cgroup.ts";
+import { JobCgroups } from "./cgroup/job-cgroups.ts";
 import {
   type Decision,
   decideIsolation,
   decideWithout,
   defaultLevel,
   hostObstacle,
-} from "./decide-isolation.ts";
-import { PlanRefused } from "./frame-writer.ts";
-import type { HostFacts } from "./host-facts.ts";
-import type { JobCgroup } from "./job-cgroup.ts";
-import { JobCgroups } from "./job-cgroups.ts";
+} from "./host/decide-isolation.ts";
+import type { HostFacts } from "./host/host-facts.ts";
+import { probeHost } from "./host/probe-host.ts";
 import { jobMountSteps } from "./job-mounts.ts";
 import { launchPlan, workDirSeen } from "./launch-plan.ts";
-import { builtLauncherFile, Launcher } from "./launcher.ts";
-import type { StartAnswer } from "./launcher-link.ts";
-import { LauncherLost } from "./launcher-lost.ts";
-import { protect, protocol } from "./launcher-protocol.ts";
-import { neverStarted, startPlain } from "./plain-sandbox.ts";
-import { probeHost } from "./probe-host.ts";
+import { PlanRefused } from "./launcher/frame-writer.ts";
+import { builtLauncherFile, Launcher } from "./launcher/launcher.ts";
+import type { StartAnswer } from "./launcher/launcher-link.ts";
+import { LauncherLost } from "./launcher/launcher-lost.ts";
+import { protect, protocol } from "./launcher/launcher-protocol.ts";
+import { neverStarted, startPlain } from "./plain/plain-sandbox.ts";
 import {
   type Asked,
   type Isolation,

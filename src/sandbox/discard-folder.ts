@@ -1,9 +1,9 @@
 import { mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
-import { WakeUp } from "../runtime/wake-up.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { WakeUp } from "../runtime/clock/wake-up.ts";
+import type { Logger } from "../runtime/log/logger.ts";
 import { emptyDirectory, type LeftEntry } from "./empty-directory.ts";
 
 type DiscardDeps = { clock: Clock; logger: Logger; launcherFile?: string };

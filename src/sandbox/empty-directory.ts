@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
-import { errnoName } from "./exit-report.ts";
-import { builtLauncherFile } from "./launcher.ts";
+import { errnoName } from "./launcher/exit-report.ts";
+import { builtLauncherFile } from "./launcher/launcher.ts";
 
 /** Something in the directory that cannot be removed. */
 export type LeftEntry = { name: string; code: string };

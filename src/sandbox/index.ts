@@ -1,6 +1,6 @@
 export { type ErrorCode, WritError } from "../core/errors.ts";
+export type { OutputStream } from "../core/jobs/output-stream.ts";
 export type { LimitsText } from "../core/limits.ts";
-export type { OutputStream } from "../core/output-stream.ts";
 export {
   type Cage,
   type JobStatus,

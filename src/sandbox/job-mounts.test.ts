@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { jobMountSteps, jobMountsProblem } from "./job-mounts.ts";
-import { mountFlag, mountKind } from "./launcher-protocol.ts";
+import { mountFlag, mountKind } from "./launcher/launcher-protocol.ts";
 import type { JobMount } from "./sandbox.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "writ-mounts-"));

@@ -1,8 +1,8 @@
 import { lstat } from "node:fs/promises";
 import { posix } from "node:path";
 import { cageDirs, isBeneath, tmpDir, workDirInCage } from "./cage-mounts.ts";
-import { PlanRefused } from "./frame-writer.ts";
-import { type MountStep, mountFlag, mountKind } from "./launcher-protocol.ts";
+import { PlanRefused } from "./launcher/frame-writer.ts";
+import { type MountStep, mountFlag, mountKind } from "./launcher/launcher-protocol.ts";
 import type { JobMount } from "./sandbox.ts";
 
 /** Together with the mounts of every cage, this stays well below the launcher's limit for one plan. */

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { resolveLimits } from "../core/limits.ts";
-import { decideIsolation } from "./decide-isolation.ts";
-import { hostFacts } from "./host-facts.testing.ts";
-import type { PartName } from "./host-facts.ts";
+import { decideIsolation } from "./host/decide-isolation.ts";
+import { hostFacts } from "./host/host-facts.testing.ts";
+import type { PartName } from "./host/host-facts.ts";
 import { launchPlan, workDirSeen } from "./launch-plan.ts";
-import { protect } from "./launcher-protocol.ts";
+import { protect } from "./launcher/launcher-protocol.ts";
 import type { LaunchPlan } from "./sandbox.ts";
 
 const job: LaunchPlan = {

@@ -1,15 +1,15 @@
 import { cageMounts, isVisibleInCage, workDirInCage } from "./cage-mounts.ts";
-import type { Decision } from "./decide-isolation.ts";
-import { PlanRefused } from "./frame-writer.ts";
-import type { HostFacts } from "./host-facts.ts";
+import type { Decision } from "./host/decide-isolation.ts";
+import type { HostFacts } from "./host/host-facts.ts";
+import { rlimit } from "./host/rlimit-net.ts";
+import { PlanRefused } from "./launcher/frame-writer.ts";
 import {
   type CgroupPlan,
   type LauncherPlan,
   type MountStep,
   protect,
   protocol,
-} from "./launcher-protocol.ts";
-import { rlimit } from "./rlimit-net.ts";
+} from "./launcher/launcher-protocol.ts";
 import type { LaunchPlan } from "./sandbox.ts";
 
 /** nobody and nogroup: a user that owns nothing. */

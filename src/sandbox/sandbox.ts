@@ -1,7 +1,7 @@
-import { sandboxUnavailable } from "../core/failure.ts";
+import { sandboxUnavailable } from "../core/jobs/failure.ts";
+import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { Limits } from "../core/limits.ts";
-import type { SmallOutput } from "../core/small-output.ts";
-import type { PlannedHome } from "./launcher-protocol.ts";
+import type { PlannedHome } from "./launcher/launcher-protocol.ts";
 
 export const isolationLevels = ["strict", "best-effort", "none"] as const;
 /** How much of a cage a worker insists on. */

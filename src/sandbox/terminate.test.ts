@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { resolveLimits } from "../core/limits.ts";
-import { systemClock } from "../runtime/clock.ts";
-import { plainSandbox } from "./plain-sandbox.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import { plainSandbox } from "./plain/plain-sandbox.ts";
 import type { RunningProcess } from "./sandbox.ts";
 import { createTerminator } from "./terminate.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
 import type { RunningProcess } from "./sandbox.ts";
 
 export type Terminator<R extends string> = {

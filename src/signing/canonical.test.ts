@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Decimal, type JsonValue, toPlain } from "../core/json-value.ts";
+import { Decimal, type JsonValue, toPlain } from "../core/text/json-value.ts";
 import { canonicalize, canonicalWriter, isCanonical, pythonFloatRepr, readPlainly } from "./canonical.ts";
 import { parseJson } from "./parse-json.ts";
 

@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts";
+import { Decimal, type JsonObject, type JsonValue } from "../core/text/json-value.ts";
 import { depthCeiling, depthMaxDefault, parseJson } from "./parse-json.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { WritError } from "../core/errors.ts";
-import { type JsonObject, type JsonValue, toPlain } from "../core/json-value.ts";
+import { type JsonObject, type JsonValue, toPlain } from "../core/text/json-value.ts";
 import { canonicalize } from "./canonical.ts";
 import { parseJson } from "./parse-json.ts";
 

@@ -1,8 +1,8 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { WritError } from "../core/errors.ts";
-import type { JsonObject } from "../core/json-value.ts";
 import { storagePolicyCharsMax, storageRightsMax } from "../core/storage-policy.ts";
+import type { JsonObject } from "../core/text/json-value.ts";
 import { canonicalize } from "./canonical.ts";
 import { generateSigningKey, loadVerifyingKey, type SigningKey, signText, verifyText } from "./ed25519.ts";
 import {

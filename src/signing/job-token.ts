@@ -1,6 +1,6 @@
 import { WritError } from "../core/errors.ts";
-import type { JsonObject, JsonValue } from "../core/json-value.ts";
 import { type StorageRight, storageMethods } from "../core/storage-policy.ts";
+import type { JsonObject, JsonValue } from "../core/text/json-value.ts";
 import { canonicalize } from "./canonical.ts";
 import { type SigningKey, signaturePrefix, signText, type VerifyingKey, verifyText } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";

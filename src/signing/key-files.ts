@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { createPrivateFileSync, removeFileSync } from "../runtime/private-file.ts";
+import { createPrivateFileSync, removeFileSync } from "../runtime/files/private-file.ts";
 import { generateSigningKey, loadSigningKey, type SigningKey } from "./ed25519.ts";
 import { generateMacKey, macKeyBytes } from "./mac.ts";
 import { type RingEntry, readRing, rejected, ringFile, ringText } from "./ring-file.ts";

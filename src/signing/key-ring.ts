@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
-import { createPrivateFileSync, removeFileSync } from "../runtime/private-file.ts";
+import { createPrivateFileSync, removeFileSync } from "../runtime/files/private-file.ts";
 import { adoptGivenKey } from "./adopt-given-key.ts";
 import {
   generateSigningKey,

@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import type { JsonValue } from "../core/json-value.ts";
+import type { JsonValue } from "../core/text/json-value.ts";
 import { canonicalize, canonicalString } from "./canonical.ts";
 import { loadVerifyingKey, type SigningKey, signText, type VerifyingKey, verifyText } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";

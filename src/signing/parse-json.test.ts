@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WritError } from "../core/errors.ts";
-import { Decimal, type JsonValue, toPlain } from "../core/json-value.ts";
+import { Decimal, type JsonValue, toPlain } from "../core/text/json-value.ts";
 import { parseJson } from "./parse-json.ts";
 
 function refusalOf(text: string, maxDepth?: number): WritError {

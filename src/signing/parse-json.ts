@@ -1,5 +1,5 @@
 import { type ErrorCode, WritError } from "../core/errors.ts";
-import { Decimal, type JsonObject, type JsonValue } from "../core/json-value.ts";
+import { Decimal, type JsonObject, type JsonValue } from "../core/text/json-value.ts";
 import { type JsonStep, jsonPath } from "./json-path.ts";
 
 /** Deeper than any genuine document. A caller may choose another limit, up to the ceiling. */

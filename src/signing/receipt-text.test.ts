@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JsonValue } from "../core/json-value.ts";
+import type { JsonValue } from "../core/text/json-value.ts";
 import { canonicalize } from "./canonical.ts";
 import { parseReceipt, type Receipt, receiptText } from "./receipt-text.ts";
 

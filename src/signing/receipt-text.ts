@@ -1,6 +1,6 @@
 import { WritError } from "../core/errors.ts";
-import type { JsonObject, JsonValue } from "../core/json-value.ts";
-import type { OutputFile } from "../core/output-file.ts";
+import type { OutputFile } from "../core/jobs/output-file.ts";
+import type { JsonObject, JsonValue } from "../core/text/json-value.ts";
 import { canonicalize, canonicalString, readPlainly } from "./canonical.ts";
 import { parseJson } from "./parse-json.ts";
 

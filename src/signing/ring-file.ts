@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
-import { toPlain } from "../core/json-value.ts";
-import { writePrivateFileSync } from "../runtime/private-file.ts";
+import { toPlain } from "../core/text/json-value.ts";
+import { writePrivateFileSync } from "../runtime/files/private-file.ts";
 import { loadVerifyingKey, type VerifyingKey } from "./ed25519.ts";
 import { parseJson } from "./parse-json.ts";
 import { readSecretFile, withDirectoryLock } from "./secret-file.ts";

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode, WritError } from "../core/errors.ts";
-import { tryLockFile } from "../runtime/file-lock.ts";
+import { tryLockFile } from "../runtime/files/file-lock.ts";
 
 const othersMask = 0o077;
 const lockName = "keys.lock";

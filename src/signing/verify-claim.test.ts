@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../core/json-value.ts";
+import type { JsonObject } from "../core/text/json-value.ts";
 import { canonicalize } from "./canonical.ts";
 import { generateSigningKey, loadVerifyingKey, type SigningKey, signText } from "./ed25519.ts";
 import { batchText, type Lease, leaseText } from "./lease.ts";

@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import type { JsonObject, JsonValue } from "../core/json-value.ts";
+import type { JsonObject, JsonValue } from "../core/text/json-value.ts";
 import { canonicalize, readPlainly } from "./canonical.ts";
 import { type VerifyingKey, verifyText } from "./ed25519.ts";
 import { batchText, type Lease, parseLease } from "./lease.ts";

@@ -1,5 +1,5 @@
 import type { EventKind, Severity } from "../core/events.ts";
-import type { SealedRecord } from "./audit-record.ts";
+import type { SealedRecord } from "./log/audit-record.ts";
 
 /** The part of the store that keeps the audit trail: the event log with its hash chain. */
 export type AuditStore = {

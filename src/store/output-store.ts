@@ -1,4 +1,4 @@
-import type { SmallOutput } from "../core/small-output.ts";
+import type { SmallOutput } from "../core/jobs/small-output.ts";
 
 /** The part of the store that knows the sizes of outputs, and whose output was removed to make room. */
 export type OutputStore = {

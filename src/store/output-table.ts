@@ -1,4 +1,4 @@
-import type { OutputStream } from "../core/output-stream.ts";
+import type { OutputStream } from "../core/jobs/output-stream.ts";
 
 /**
  * A table that all hubs of a database share, for what attempts append while they run. An output is chunks at offsets; older

@@ -1,22 +1,22 @@
-import type { Change } from "../core/change.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import type { EventKind, LoggedEvent, NewEvent, Origin } from "../core/events.ts";
-import type { JobRecord, JobState, NewJob } from "../core/job.ts";
-import type { ChangeRules } from "../core/outcome.ts";
-import type { WorkerFacts } from "../core/queue-key.ts";
-import type { Quota } from "../core/quota.ts";
-import type { SmallOutput } from "../core/small-output.ts";
+import type { Change } from "../core/jobs/change.ts";
+import type { JobRecord, JobState, NewJob } from "../core/jobs/job.ts";
+import type { ChangeRules } from "../core/jobs/outcome.ts";
+import type { WorkerFacts } from "../core/jobs/queue-key.ts";
+import type { Quota } from "../core/jobs/quota.ts";
+import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { Observation } from "../core/statistics/observation.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
-import type { DamagedPart } from "./find-damage.ts";
-import type { JobFilter, JobIdPage, JobPage } from "./job-list.ts";
-import type { WaitingQueue } from "./list-waiting-queues.ts";
+import type { DamagedPart } from "./jobs/find-damage.ts";
+import type { JobFilter, JobIdPage, JobPage } from "./jobs/job-list.ts";
 import type { ObjectStore } from "./object-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
+import type { WaitingQueue } from "./queues/list-waiting-queues.ts";
+import type { QueueSurveyLine } from "./queues/survey-queues.ts";
 import type { ResponseStore } from "./response-store.ts";
 import type { StatisticsStore } from "./statistics-store.ts";
-import type { QueueSurveyLine } from "./survey-queues.ts";
 import type { WorkerStore } from "./worker-store.ts";
 
 /**
@@ -30,7 +30,7 @@ import type { WorkerStore } from "./worker-store.ts";
  * reader keeps one number and reads on after it, and everything up to the last number that it has seen (from readEvents,
  * eventRange or a notice) is final. An act that does not happen leaves no gap. Only the oldest events are ever removed.
  *
- * A driver reads and writes and decides nothing: the rules are in core/effects.ts and in the files beside this one.
+ * A driver reads and writes and decides nothing: the rules are in core/jobs/effects.ts and in the files beside this one.
  * test/store-contract checks every driver against this page.
  */
 export type Store = AccessStore &

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Fence } from "../core/change.ts";
 import type { Origin } from "../core/events.ts";
-import type { ClaimDetail } from "../core/failure.ts";
-import type { JobRecord } from "../core/job.ts";
-import type { ChangeRules } from "../core/outcome.ts";
-import type { Capability, WorkerFacts } from "../core/queue-key.ts";
+import type { Fence } from "../core/jobs/change.ts";
+import type { ClaimDetail } from "../core/jobs/failure.ts";
+import type { JobRecord } from "../core/jobs/job.ts";
+import type { ChangeRules } from "../core/jobs/outcome.ts";
+import type { Capability, WorkerFacts } from "../core/jobs/queue-key.ts";
 import type { ChangeAnswer } from "./store.ts";
-import type { WorkerOwner } from "./worker-owner.ts";
+import type { WorkerOwner } from "./workers/worker-owner.ts";
 
 /** `evidence` is the record in the audit trail that led to the block. */
 export type BlockReason = { reason: string; evidence: number };

@@ -1,8 +1,8 @@
 import { type FileHandle, opendir } from "node:fs/promises";
 import { z } from "zod";
 import { hasCode } from "../core/errors.ts";
-import { openBeneath, pathOf } from "../runtime/open-beneath.ts";
-import { PathRefused } from "../runtime/path-refused.ts";
+import { openBeneath, pathOf } from "../runtime/files/open-beneath.ts";
+import { PathRefused } from "../runtime/files/path-refused.ts";
 import { matchPattern } from "./match-pattern.ts";
 
 /** A file below a job's output directory, and the key under which it is to be kept. Neither is checked. */

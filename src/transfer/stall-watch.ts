@@ -1,4 +1,4 @@
-import type { Timer } from "../runtime/clock.ts";
+import type { Timer } from "../runtime/clock/clock.ts";
 import type { TransferDeps } from "./transfer-deps.ts";
 import { TransferFailure } from "./transfer-failure.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
 
 /** What every transfer needs of the program that makes it. */
 export type TransferDeps = {

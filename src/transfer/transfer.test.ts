@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { systemClock } from "../runtime/clock.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
 import { downloadFile } from "./download-file.ts";
 import { bytesSource, fileSource } from "./file-source.ts";
 import type { PresignedUrl, TransferDeps } from "./transfer-deps.ts";

@@ -1,8 +1,8 @@
 import type { FileHandle } from "node:fs/promises";
-import type { OutputFile } from "../core/output-file.ts";
+import type { OutputFile } from "../core/jobs/output-file.ts";
 import { objectKeyProblem } from "../core/storage-policy.ts";
-import { openBeneath } from "../runtime/open-beneath.ts";
-import { PathRefused } from "../runtime/path-refused.ts";
+import { openBeneath } from "../runtime/files/open-beneath.ts";
+import { PathRefused } from "../runtime/files/path-refused.ts";
 import { atOnce } from "./at-once.ts";
 import { fileSource } from "./file-source.ts";
 import { type FileProblem, quoted, type WantedFile } from "./find-output-files.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../runtime/clock.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
 import { bytesSource } from "./file-source.ts";
 import { uploadFile } from "./upload-file.ts";
 

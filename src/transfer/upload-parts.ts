@@ -1,4 +1,4 @@
-import { backOffMs } from "../runtime/back-off.ts";
+import { backOffMs } from "../runtime/clock/back-off.ts";
 import { hashOf } from "./file-source.ts";
 import { sendRequest, successText } from "./send-request.ts";
 import type { TransferDeps } from "./transfer-deps.ts";

@@ -1,4 +1,4 @@
-import { backOffMs } from "../runtime/back-off.ts";
+import { backOffMs } from "../runtime/clock/back-off.ts";
 import type { PresignedUrl, TransferDeps } from "./transfer-deps.ts";
 import { TransferFailure } from "./transfer-failure.ts";
 

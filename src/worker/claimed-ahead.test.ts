@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Clock, systemClock } from "../runtime/clock.ts";
+import { type Clock, systemClock } from "../runtime/clock/clock.ts";
 import { type TestJob, testJob, testJobId } from "./fake-hub.testing.ts";
 import { endingOf, setStage, start } from "./worker-stage.testing.ts";
 

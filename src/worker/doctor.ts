@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { codeOf } from "../core/errors.ts";
 import { ownsPort } from "../runners/http-worker/listeners.ts";
 import { type RunningWorker, readRunningList } from "../runners/persistent-http/running-list.ts";
-import { tryLockFile } from "../runtime/file-lock.ts";
-import { type CageReport, examineCage } from "../sandbox/examine-cage.ts";
+import { tryLockFile } from "../runtime/files/file-lock.ts";
+import { type CageReport, examineCage } from "../sandbox/host/examine-cage.ts";
 
 export { examineAgent } from "./agent-check/examine-agent.ts";
 export { explainSettings } from "./agents-file/explain-settings.ts";

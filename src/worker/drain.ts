@@ -1,6 +1,6 @@
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
 import type { Service } from "../runtime/service.ts";
-import { giveUpJob, type HeldJobs, stopJob } from "./held-jobs.ts";
+import { giveUpJob, type HeldJobs, stopJob } from "./claims/held-jobs.ts";
 
 type DrainDeps = {
   clock: Clock;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { RunSpec } from "../contract/kinds.ts";
-import type { JsonValue } from "../core/json-value.ts";
+import type { JsonValue } from "../core/text/json-value.ts";
 import { canonicalize } from "../signing/canonical.ts";
 import { generateSigningKey, type SigningKey, signText } from "../signing/ed25519.ts";
 import { batchText, type Lease, leaseText } from "../signing/lease.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Logger, silentLogger } from "../runtime/logger.ts";
+import { type Logger, silentLogger } from "../runtime/log/logger.ts";
 import { testJob, testJobId } from "./fake-hub.testing.ts";
 import type { HandlerContext } from "./index.ts";
 import { endingOf, setStage, start } from "./worker-stage.testing.ts";

@@ -7,7 +7,7 @@ import { WritError } from "../core/errors.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import { type HandlerFunction, handlerRunner } from "../runners/handler.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
-import { type Logger, warningLogger } from "../runtime/logger.ts";
+import { type Logger, warningLogger } from "../runtime/log/logger.ts";
 import { noProcesses } from "../sandbox/no-processes.ts";
 import { loadWorkerSettings } from "./settings.ts";
 import { type RunningWorker, startWorker } from "./start.ts";

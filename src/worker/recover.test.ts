@@ -10,8 +10,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../runtime/clock.ts";
-import { silentLogger } from "../runtime/logger.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import { silentLogger } from "../runtime/log/logger.ts";
 import { DiscardFolder } from "../sandbox/discard-folder.ts";
 import { recover } from "./recover.ts";
 

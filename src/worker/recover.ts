@@ -1,13 +1,13 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { undoLeft } from "../runners/delegate/undo-left.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
-import { isTemporaryFile } from "../runtime/private-file.ts";
-import { removeLeftovers } from "../runtime/remove-leftovers.ts";
+import { undoLeft } from "../runners/delegate/changes/undo-left.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { isTemporaryFile } from "../runtime/files/private-file.ts";
+import { removeLeftovers } from "../runtime/files/remove-leftovers.ts";
+import type { Logger } from "../runtime/log/logger.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger } from "./claims/ledger.ts";
 
 type RecoverDeps = {
   /** The worker's own directory in the home, and where jobs have their files; both are locked by this process. */

@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { join, resolve } from "node:path";
-import { type ExecutionLocation, executionLocations } from "../core/document.ts";
 import { codeOf, WritError } from "../core/errors.ts";
 import { defaultTenant } from "../core/identity.ts";
+import { type ExecutionLocation, executionLocations } from "../core/jobs/document.ts";
 import type { RunnersSettings } from "../runners/create-runners.ts";
 import type { RunnerSettings } from "../runners/runner.ts";
 import { parseAllowedHost } from "../runtime/guarded-fetch/allowed-host.ts";
-import { homeOfUser } from "../runtime/home.ts";
-import { listHubAddresses } from "../runtime/hub-address.ts";
+import { listHubAddresses } from "../runtime/hubs/hub-address.ts";
+import { homeOfUser } from "../runtime/settings/home.ts";
 import {
   boolean,
   integer,
@@ -18,7 +18,7 @@ import {
   oneOf,
   parser,
   text,
-} from "../runtime/settings.ts";
+} from "../runtime/settings/settings.ts";
 import { otlpEndpoint } from "../runtime/telemetry/telemetry-settings.ts";
 import { loadVerifyingKey } from "../signing/ed25519.ts";
 import { pemFromText } from "../signing/pem-text.ts";

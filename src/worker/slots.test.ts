@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { handClock } from "../runtime/hand-clock.testing.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import { handClock } from "../runtime/clock/hand-clock.testing.ts";
+import type { HeldJob } from "./claims/held-jobs.ts";
 import { Slots } from "./slots.ts";
 
 /** One slot, and jobs of which the first takes it. */

@@ -1,6 +1,6 @@
-import type { Clock, Timer } from "../runtime/clock.ts";
-import type { HeldJob } from "./held-jobs.ts";
-import { LookAhead } from "./look-ahead.ts";
+import type { Clock, Timer } from "../runtime/clock/clock.ts";
+import type { HeldJob } from "./claims/held-jobs.ts";
+import { LookAhead } from "./claims/look-ahead.ts";
 
 type SlotsOptions = {
   slots: number;

@@ -1,13 +1,13 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { documentFormat } from "../core/document-format.ts";
+import { documentFormat } from "../core/jobs/document-format.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import type { Runner } from "../runners/runner.ts";
-import { systemClock } from "../runtime/clock.ts";
-import { type Logger, silentLogger } from "../runtime/logger.ts";
+import { systemClock } from "../runtime/clock/clock.ts";
+import { type Logger, silentLogger } from "../runtime/log/logger.ts";
 import { CagedSandbox } from "../sandbox/caged-sandbox.ts";
-import { plainSandbox } from "../sandbox/plain-sandbox.ts";
+import { plainSandbox } from "../sandbox/plain/plain-sandbox.ts";
 import { type Sandbox, SandboxUnavailable } from "../sandbox/sandbox.ts";
 import { testJobId } from "./fake-hub.testing.ts";
 import { loadWorkerSettings } from "./settings.ts";

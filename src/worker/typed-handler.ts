@@ -1,5 +1,5 @@
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
-import type { FailureClass } from "../core/failure.ts";
+import type { FailureClass } from "../core/jobs/failure.ts";
 import type { HandlerFunction } from "../runners/handler.ts";
 import { RunFailure } from "../runners/runner.ts";
 

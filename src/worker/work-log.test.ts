@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { RunOutcome } from "../runners/runner.ts";
-import { handClock } from "../runtime/hand-clock.testing.ts";
-import type { Logger } from "../runtime/logger.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import { handClock } from "../runtime/clock/hand-clock.testing.ts";
+import type { Logger } from "../runtime/log/logger.ts";
+import type { HeldJob } from "./claims/held-jobs.ts";
 import { WorkLog } from "./work-log.ts";
 
 type Line = { level: string; message: string; facts: Record<string, unknown> };

@@ -1,7 +1,7 @@
 import type { RunOutcome } from "../runners/runner.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import type { Logger } from "../runtime/log/logger.ts";
+import type { HeldJob } from "./claims/held-jobs.ts";
 
 /** What became of a claimed batch. */
 type BatchFacts = {

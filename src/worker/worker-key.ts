@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readPrivateFile, writePrivateFile } from "../runtime/private-file.ts";
+import { readPrivateFile, writePrivateFile } from "../runtime/files/private-file.ts";
 import { generateSigningKey, loadSigningKey, type SigningKey } from "../signing/ed25519.ts";
 
 /** The worker's own key, created at its first start. The worker signs receipts with it. */

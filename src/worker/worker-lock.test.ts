@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock as clock } from "../runtime/clock.ts";
-import { silentLogger } from "../runtime/logger.ts";
+import { systemClock as clock } from "../runtime/clock/clock.ts";
+import { silentLogger } from "../runtime/log/logger.ts";
 import { lockWorkerDir } from "./worker-lock.ts";
 
 test("a second worker in a folder is told that it needs an id of its own, because another folder has another key", async () => {

@@ -1,10 +1,10 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { tryLockFile } from "../runtime/file-lock.ts";
-import type { Logger } from "../runtime/logger.ts";
-import { trySocketLock } from "../runtime/socket-lock.ts";
+import type { Clock } from "../runtime/clock/clock.ts";
+import { tryLockFile } from "../runtime/files/file-lock.ts";
+import { trySocketLock } from "../runtime/files/socket-lock.ts";
+import type { Logger } from "../runtime/log/logger.ts";
 
 type WorkerLock = { release(): Promise<void> };
 

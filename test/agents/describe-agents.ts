@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
+import { silentLogger } from "../../src/runtime/log/logger.ts";
 import { type AgentTrial, tryAgent, withTrialFolder } from "../../src/worker/agent-check/try-agent.ts";
 import { advice, readBlock, readTable, tableLines } from "../docs/page.ts";
 import { delegateSettings } from "../kinds/delegate-stage.ts";

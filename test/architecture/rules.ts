@@ -1,17 +1,20 @@
 /** Who may import whom. The one place where an import direction is decided; everything else only reads it. */
 export const rooms: Record<string, Room> = {
   core: { imports: [], packages: "none" },
-  signing: { imports: ["core"], doors: ["src/runtime/file-lock.ts", "src/runtime/private-file.ts"] },
+  signing: {
+    imports: ["core"],
+    doors: ["src/runtime/files/file-lock.ts", "src/runtime/files/private-file.ts"],
+  },
   runtime: { imports: ["core"] },
   contract: { imports: ["core"], packages: "browser" },
   transfer: { imports: ["core", "runtime"] },
   output: {
     imports: ["core"],
     doors: [
-      "src/runtime/clock.ts",
-      "src/runtime/turns.ts",
-      "src/runtime/job-wakes.ts",
-      "src/runtime/wake-up.ts",
+      "src/runtime/clock/clock.ts",
+      "src/runtime/clock/turns.ts",
+      "src/runtime/clock/job-wakes.ts",
+      "src/runtime/clock/wake-up.ts",
       // The seams to what the shared driver keeps outputs in; the hub brings the drivers behind them.
       "src/objects/segments.ts",
       "src/store/output-table.ts",
@@ -40,7 +43,7 @@ export const rooms: Record<string, Room> = {
   },
   dashboard: {
     imports: ["core", "contract"],
-    doors: ["src/runtime/sse.ts", "src/signing/check-bundle.ts", "src/signing/weak-points.ts"],
+    doors: ["src/runtime/http/sse.ts", "src/signing/check-bundle.ts", "src/signing/weak-points.ts"],
     packages: "browser",
   },
 };
@@ -54,6 +57,8 @@ export const strangers = ["hub", "worker", "agent", "dashboard"];
  */
 export const innerWalls: InnerWall[] = [
   { from: "src/hub/use-cases/", never: ["src/hub/http/", "src/hub/rpc/"] },
+  { from: "src/hub/use-cases/jobs/", never: ["src/hub/use-cases/workers/"] },
+  { from: "src/hub/use-cases/workers/", never: ["src/hub/use-cases/jobs/"] },
   { from: "src/store/", but: "src/store/sqlite/", never: ["src/store/sqlite/"] },
   { from: "src/store/", but: "src/store/postgres/", never: ["src/store/postgres/"] },
   // Where outputs and files are kept is chosen at the start of the hub; nothing else in it knows of paths.
@@ -73,6 +78,9 @@ export const entryFiles = [
 ];
 
 export const lineCountMax = 400;
+
+/** A folder with more sources than this holds a part that could have a folder, and a name, of its own. */
+export const folderFilesMax = 25;
 
 /** Patterns that no source may hold. `seen` says what is looked at: without comments, code alone, or every word. */
 export const bannedTexts: BannedText[] = [
@@ -99,7 +107,7 @@ export const bannedTexts: BannedText[] = [
     seen: "code",
     pattern: /^(?:export )?const [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/gm,
     // Codes that bear the names of SQLite's own header.
-    exempt: (path) => path === "src/store/sqlite/sqlite-error.ts",
+    exempt: (path) => path === "src/store/sqlite/database/sqlite-error.ts",
   },
   {
     name: "private or protected; a private member is #private",

@@ -7,10 +7,10 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 test("every source that is started by its file is a bundle of its own, in set-up and in the package", () => {
   const started = globSync("src/**/*.ts", { cwd: root })
-    .filter((path) => !path.endsWith(".test.ts"))
+    .filter((path) => !/\.test(?:ing)?\.ts$/.test(path))
     .flatMap((path) => {
       const text = readFileSync(join(root, path), "utf8");
-      const places = text.matchAll(/new URL\("\.\/([\w-]+\.ts)", import\.meta\.url\)/g);
+      const places = text.matchAll(/new URL\("(\.[\w./-]+\.ts)", import\.meta\.url\)/g);
       return [...places].map(([, file]) => join(dirname(path), file!));
     });
   const lists = readFileSync(join(root, "scripts/bundle-plugins.mjs"), "utf8");

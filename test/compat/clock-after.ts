@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock/clock.ts";
 import type { Made } from "./old-home.ts";
 
 /** The calendar of a minute after it was made: by today's, jobs that ended in it would be old enough to be removed. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
 import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimJob, type HeldJob } from "../support/jobs.ts";

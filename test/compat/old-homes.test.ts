@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { newestSchema } from "../../src/store/schema-steps.ts";
-import { schemaSteps } from "../../src/store/sqlite/migrate.ts";
-import { planMigration } from "../../src/store/sqlite/plan-migration.ts";
+import { newestSchema } from "../../src/store/database/schema-steps.ts";
+import { schemaSteps } from "../../src/store/sqlite/database/migrate.ts";
+import { planMigration } from "../../src/store/sqlite/database/plan-migration.ts";
 import { describeOldHome } from "./describe-old-home.ts";
 import { openOldHome, schemasOfHomes } from "./old-home.ts";
 import { testOldBackup } from "./test-old-backup.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { schemaSteps } from "../../src/store/postgres/migrate.ts";
-import { planMigration } from "../../src/store/postgres/plan-migration.ts";
-import { newestSchema } from "../../src/store/schema-steps.ts";
+import { newestSchema } from "../../src/store/database/schema-steps.ts";
+import { schemaSteps } from "../../src/store/postgres/database/migrate.ts";
+import { planMigration } from "../../src/store/postgres/database/plan-migration.ts";
 import { noPostgres, PostgresCluster } from "../support/postgres-cluster.ts";
 import { describeOldHome } from "./describe-old-home.ts";
 import { loadDump } from "./load-dump.ts";

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
-import { formatOf } from "../../src/core/document-format.ts";
-import type { NewJob } from "../../src/core/job.ts";
-import type { JsonObject } from "../../src/core/json-value.ts";
-import { parseQueueKey, queueKey } from "../../src/core/queue-key.ts";
+import { formatOf } from "../../src/core/jobs/document-format.ts";
+import type { NewJob } from "../../src/core/jobs/job.ts";
+import { parseQueueKey, queueKey } from "../../src/core/jobs/queue-key.ts";
+import type { JsonObject } from "../../src/core/text/json-value.ts";
 import { buildDocument } from "../../src/hub/use-cases/jobs/build-document.ts";
 import { canonicalize } from "../../src/signing/canonical.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobSummary } from "../../src/contract/view-shapes.ts";
+import type { JobSummary } from "../../src/contract/shapes/view-shapes.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { Storm } from "../support/storm.ts";

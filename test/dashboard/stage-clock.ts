@@ -1,5 +1,5 @@
-import type { Clock } from "../../src/runtime/clock.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import type { Clock } from "../../src/runtime/clock/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 
 const historyMs = 62 * 60_000;
 /** While an hour is played in seconds, the hub's rounds (samples of the queues, silent workers) keep step with it. */

@@ -1,4 +1,4 @@
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { startTestHub, type TestHub } from "../support/hub.ts";
 import { claimJob } from "../support/jobs.ts";
 import { drawPng } from "./draw-png.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";

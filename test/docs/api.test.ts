@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { Route } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
+import type { Route } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { waitCodes } from "../../src/contract/why-view.ts";
-import { fieldFormats } from "../../src/core/document-format.ts";
 import { errorTable } from "../../src/core/errors.ts";
+import { fieldFormats } from "../../src/core/jobs/document-format.ts";
 import { advice, readBlock, readTable, tableLines } from "./page.ts";
 
 const page = "docs/api.md";

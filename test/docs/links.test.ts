@@ -1,5 +1,5 @@
-import { existsSync, globSync, readdirSync, statSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { existsSync, globSync } from "node:fs";
+import { basename, dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readText, root } from "./page.ts";
 
@@ -67,9 +67,7 @@ function commandsNamed(page: string, program: string): string[] {
 
 /** A file that defines a command is named after it. */
 function commandsOf(program: string): string[] {
-  const folder = `src/cli/${program}`;
-  return readdirSync(join(root, folder))
-    .filter((name) => name.endsWith(".ts") && statSync(join(root, folder, name)).isFile())
-    .filter((name) => /^export function define\(/m.test(readText(`${folder}/${name}`)))
-    .map((name) => name.slice(0, -".ts".length));
+  return globSync(`src/cli/${program}/**/*.ts`, { cwd: root })
+    .filter((path) => /^export function define\(/m.test(readText(path)))
+    .map((path) => basename(path, ".ts"));
 }

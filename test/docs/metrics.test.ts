@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createRpcMetrics } from "../../src/hub/rpc/rpc-metrics.ts";
-import { addLiveGauges, createMetrics } from "../../src/hub/services/metrics.ts";
+import { addLiveGauges, createMetrics } from "../../src/hub/services/metrics/metrics.ts";
 import { advice, readBlock, readTable, tableLines } from "./page.ts";
 
 const page = "docs/operations.md";

@@ -10,7 +10,7 @@ const readByPeople = [
   "src/**/*.ts",
   "src/**/*.tsx",
   "scripts/**/*.mjs",
-  "launcher/*.c",
+  "launcher/**/*.c",
 ];
 
 const files = globSync(readByPeople, { cwd: root, exclude: ["**/*.test.ts", "**/*.test.tsx"] }).sort();

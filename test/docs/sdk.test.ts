@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Files } from "../../src/client/files.ts";
+import { Files } from "../../src/client/files/files.ts";
 import { Fleet } from "../../src/client/fleet.ts";
 import { JobsOverGrpc, Writ } from "../../src/client/index.ts";
 import { WritError } from "../../src/core/errors.ts";
@@ -18,10 +18,10 @@ const entryFiles = [
 /** Option types whose fields the page has to list. */
 const optionTypes = {
   WritOptions: "src/client/options.ts",
-  WaitOptions: "src/client/wait-job.ts",
-  StreamOutputOptions: "src/client/stream-output.ts",
-  UploadOptions: "src/client/files.ts",
-  TransferOptions: "src/client/files.ts",
+  WaitOptions: "src/client/jobs/wait-job.ts",
+  StreamOutputOptions: "src/client/output/stream-output.ts",
+  UploadOptions: "src/client/files/files.ts",
+  TransferOptions: "src/client/files/files.ts",
   HubOptions: "src/worker/index.ts",
   WorkerOptions: "src/worker/index.ts",
   HandlerContext: "src/runners/handler.ts",

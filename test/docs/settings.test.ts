@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { loadHubSettings } from "../../src/hub/settings.ts";
+import { loadHubSettings } from "../../src/hub/settings/settings.ts";
 import { loadWorkerSettings } from "../../src/worker/settings.ts";
 import { advice, readBlock, readTable, readText, tableLines } from "./page.ts";
 
@@ -12,7 +12,7 @@ test("the page lists every setting of the hub with its key and its default", asy
   const home = mkdtempSync(join(tmpdir(), "writ-docs-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const defaults = await loadHubSettings({ home, flags: {}, env: {} });
-  const expected = declaredIn("src/hub/settings.ts").map(({ property, name, key }) => [
+  const expected = declaredIn("src/hub/settings/settings.ts").map(({ property, name, key }) => [
     `\`${name}\``,
     key === null ? "not in the file" : `\`${key}\``,
     shown(defaults[property as keyof typeof defaults]),

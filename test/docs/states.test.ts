@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { failureClasses, failureDetails } from "../../src/core/failure.ts";
-import { endedStates, type JobState } from "../../src/core/job.ts";
-import { transitions } from "../../src/core/states.ts";
+import { failureClasses, failureDetails } from "../../src/core/jobs/failure.ts";
+import { endedStates, type JobState } from "../../src/core/jobs/job.ts";
+import { transitions } from "../../src/core/jobs/states.ts";
 import { advice, readBlock, readTable, tableLines } from "./page.ts";
 
 const page = "docs/states.md";

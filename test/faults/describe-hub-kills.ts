@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { RouteInput, RouteRequest } from "../../src/contract/build-request.ts";
-import { callRoute } from "../../src/contract/call-route.ts";
-import type { RouteAnswer } from "../../src/contract/read-answer.ts";
-import type { Route } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
+import type { RouteInput, RouteRequest } from "../../src/contract/routes/build-request.ts";
+import { callRoute } from "../../src/contract/routes/call-route.ts";
+import type { RouteAnswer } from "../../src/contract/routes/read-answer.ts";
+import type { Route } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { WritError } from "../../src/core/errors.ts";
-import { createHttpClient } from "../../src/runtime/http-client.ts";
+import { createHttpClient } from "../../src/runtime/http/http-client.ts";
 import { readEvents, readRows, readStatuses } from "../support/database.ts";
 import { isOnServer } from "../support/home-database.ts";
 import { HubProcess } from "../support/hub-process.ts";

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import { claimedJob, jobReader, submitJob } from "../support/jobs.ts";

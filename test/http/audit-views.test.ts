@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { AuditView } from "../../src/contract/audit-shapes.ts";
+import type { AuditView } from "../../src/contract/shapes/audit-shapes.ts";
 import { stillEnv } from "../support/hub.ts";
 import {
   cancelledJob,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { bodyBytes } from "../../src/contract/route.ts";
-import { keysMaxOf } from "../../src/hub/http/read-body.ts";
+import { bodyBytes } from "../../src/contract/routes/route.ts";
+import { keysMaxOf } from "../../src/hub/http/bodies/read-body.ts";
 import { type Answer, errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
-import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/worker-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
+import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/shapes/worker-shapes.ts";
 import { snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";

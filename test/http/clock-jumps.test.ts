@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { WorkerView } from "../../src/contract/view-shapes.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, type TestHub } from "../support/hub.ts";
 import { jobReader, runningJob, submitJob } from "../support/jobs.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
 import { readEvents, tamperWith } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";

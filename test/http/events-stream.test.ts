@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { liveEvent } from "../../src/contract/view-shapes.ts";
+import { liveEvent } from "../../src/contract/shapes/view-shapes.ts";
 import { type EventKind, eventTable } from "../../src/core/events.ts";
 import { lastSeq, readEvents, tamperWith } from "../support/database.ts";
 import { openEventStream, type StreamedEvent } from "../support/event-stream.ts";

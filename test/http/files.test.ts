@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { errorOf } from "../support/call-http.ts";
 import { readEvents, snapshot } from "../support/database.ts";

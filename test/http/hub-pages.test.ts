@@ -1,10 +1,10 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { pagePaths } from "../../src/contract/page-paths.ts";
-import { probeRoutes } from "../../src/contract/probe-routes.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { probeRoutes } from "../../src/contract/routes/probe-routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import type { HttpEnv } from "../../src/hub/http/call.ts";
-import { bindDashboard } from "../../src/hub/http/dashboard.ts";
+import { bindDashboard } from "../../src/hub/http/pages/dashboard.ts";
 import type { Answer } from "../support/call-http.ts";
 import { claimedJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { ArtifactList } from "../../src/contract/storage-shapes.ts";
+import type { ArtifactList } from "../../src/contract/shapes/storage-shapes.ts";
 import { makeJobToken, verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";

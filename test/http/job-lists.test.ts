@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JobSummary, JobView } from "../../src/contract/view-shapes.ts";
+import type { JobSummary, JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { stillEnv } from "../support/hub.ts";
 import { completedJob, failedJob, freshName, quarantinedJob, submitJob } from "../support/jobs.ts";

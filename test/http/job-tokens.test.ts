@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/worker-shapes.ts";
+import type { ClaimedBatch, ClaimedJobBody } from "../../src/contract/shapes/worker-shapes.ts";
 import { WritError } from "../../src/core/errors.ts";
 import type { StorageRight } from "../../src/core/storage-policy.ts";
 import { verifyJobToken } from "../../src/signing/job-token.ts";

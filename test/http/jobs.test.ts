@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EventView, JobView } from "../../src/contract/view-shapes.ts";
+import type { EventView, JobView } from "../../src/contract/shapes/view-shapes.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
 import { snapshot } from "../support/database.ts";
 import { stillEnv, type TestHub } from "../support/hub.ts";

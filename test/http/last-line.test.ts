@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobSummary } from "../../src/contract/view-shapes.ts";
+import type { JobSummary } from "../../src/contract/shapes/view-shapes.ts";
 import { stillEnv } from "../support/hub.ts";
 import { failedJob, type HeldJob, jobReader, runningJob } from "../support/jobs.ts";
 import { memoryHubForAll } from "../support/use-hub.ts";

@@ -1,8 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, test } from "vitest";
-import { probeRoutes } from "../../src/contract/probe-routes.ts";
-import type { Route } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
+import { probeRoutes } from "../../src/contract/routes/probe-routes.ts";
+import type { Route } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { type OpenApi, type Operation, openApi } from "../../src/hub/http/reference/openapi.ts";
 import type { Answer } from "../support/call-http.ts";
 import { undocumented } from "../support/openapi-check.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OutputFile } from "../../src/core/output-file.ts";
+import type { OutputFile } from "../../src/core/jobs/output-file.ts";
 import { errorOf } from "../support/call-http.ts";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { uploadForJob } from "../support/files.ts";

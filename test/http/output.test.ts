@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { errorOf } from "../support/call-http.ts";
 import { open } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { routes } from "../../src/contract/routes.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { type Role, roles } from "../../src/core/identity.ts";
 import { type Answer, errorOf } from "../support/call-http.ts";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isPaused } from "../../src/store/claim-pause.ts";
+import { isPaused } from "../../src/store/queues/claim-pause.ts";
 import { lastSeq, readEvents } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimedJob, claimJob, freshName, type HeldJob, registerWorker, submitJob } from "../support/jobs.ts";

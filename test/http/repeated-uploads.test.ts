@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { FileUrl } from "../../src/contract/storage-shapes.ts";
+import type { FileUrl } from "../../src/contract/shapes/storage-shapes.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { eventually } from "../support/eventually.ts";
 import { pathOf, presign, presignForJob, put, uploadForJob } from "../support/files.ts";

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
-import type { RouteName } from "../../src/contract/routes.ts";
+import type { RouteName } from "../../src/contract/routes/routes.ts";
 import { makeTicket, readTicket } from "../../src/hub/use-cases/files/file-ticket.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";

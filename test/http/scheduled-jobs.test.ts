@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JobCounts } from "../../src/contract/list-query.ts";
-import type { StatisticsView } from "../../src/contract/statistics-routes.ts";
+import type { StatisticsView } from "../../src/contract/routes/statistics-routes.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, submitJob } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";

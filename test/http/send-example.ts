@@ -1,5 +1,5 @@
-import type { Route } from "../../src/contract/route.ts";
-import { type RouteName, routes } from "../../src/contract/routes.ts";
+import type { Route } from "../../src/contract/routes/route.ts";
+import { type RouteName, routes } from "../../src/contract/routes/routes.ts";
 import type { Answer } from "../support/call-http.ts";
 import { open } from "../support/event-stream.ts";
 import type { TestHub } from "../support/hub.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ClaimedJobBody } from "../../src/contract/worker-shapes.ts";
+import type { ClaimedJobBody } from "../../src/contract/shapes/worker-shapes.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";

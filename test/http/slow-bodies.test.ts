@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import { handClock } from "../../src/runtime/hand-clock.testing.ts";
+import { handClock } from "../../src/runtime/clock/hand-clock.testing.ts";
 import { errorOf } from "../support/call-http.ts";
 import { eventually } from "../support/eventually.ts";
 import { type MemoryHub, startMemoryHub } from "../support/memory-hub.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { StatisticsView } from "../../src/contract/statistics-routes.ts";
+import type { StatisticsView } from "../../src/contract/routes/statistics-routes.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimedJob, completedJob, failedJob, freshName, submitJob } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { errorOf } from "../support/call-http.ts";
 import { snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";

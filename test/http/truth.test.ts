@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EventView } from "../../src/contract/view-shapes.ts";
+import type { EventView } from "../../src/contract/shapes/view-shapes.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimJob, jobReader, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";

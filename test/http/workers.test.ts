@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,8 +1,8 @@
-import type { RouteInput, RouteRequest } from "../../src/contract/build-request.ts";
-import { callRoute } from "../../src/contract/call-route.ts";
-import type { RouteAnswer } from "../../src/contract/read-answer.ts";
-import type { Route } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
+import type { RouteInput, RouteRequest } from "../../src/contract/routes/build-request.ts";
+import { callRoute } from "../../src/contract/routes/call-route.ts";
+import type { RouteAnswer } from "../../src/contract/routes/read-answer.ts";
+import type { Route } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
 import { WritError } from "../../src/core/errors.ts";
 
 /** What a page in a browser would do with a hub. It is bundled for one and has nothing of Node. */

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimedJob, type HeldJob, registerWorker, runningJob } from "../support/jobs.ts";
 import { appendOutput } from "../support/output.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, type TestHub } from "../support/hub.ts";
 import { freshName, jobReader, runningJob, submitJob } from "../support/jobs.ts";

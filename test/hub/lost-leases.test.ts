@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";

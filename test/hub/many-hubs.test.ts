@@ -11,8 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { JobsOverGrpc } from "../../src/client/jobs-over-grpc.ts";
-import type { KeysView } from "../../src/contract/trust-view-shapes.ts";
+import { JobsOverGrpc } from "../../src/client/grpc/jobs-over-grpc.ts";
+import type { KeysView } from "../../src/contract/shapes/trust-view-shapes.ts";
 import { errorOf } from "../support/call-http.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";

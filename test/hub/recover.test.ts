@@ -10,9 +10,9 @@ import {
 import { createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
-import { databaseOf } from "../../src/hub/database-place.ts";
-import { openStore } from "../../src/hub/open-database.ts";
+import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import { databaseOf } from "../../src/hub/database/database-place.ts";
+import { openStore } from "../../src/hub/database/open-database.ts";
 import { startHub } from "../../src/hub/start.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import { warningLogger } from "../../src/runtime/logger.ts";
+import { warningLogger } from "../../src/runtime/log/logger.ts";
 import { Worker } from "../../src/worker/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { removeHome } from "../support/remove-home.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type JobInput, Writ } from "../../src/client/index.ts";
-import { openLogger } from "../../src/runtime/logger.ts";
+import { openLogger } from "../../src/runtime/log/logger.ts";
 import { type Cable, startCable } from "../support/cable.ts";
 import { eventually } from "../support/eventually.ts";
 import { freshName, jobReader, runningJob, submitJob } from "../support/jobs.ts";

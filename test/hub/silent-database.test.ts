@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
+import { type Logger, silentLogger } from "../../src/runtime/log/logger.ts";
 import { DatabaseNetwork, noNetwork } from "../support/database-network.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { WorkerView } from "../../src/contract/view-shapes.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub } from "../support/hub.ts";

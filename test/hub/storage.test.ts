@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { jobOutputDir, outputPath } from "../../src/output/folder/output-path.ts";
 import { type RpcHub, readAll, refusalIn, startRpcHub, stubFor } from "../rpc/rpc-hub.ts";
 import { editRows, readRows } from "../support/database.ts";

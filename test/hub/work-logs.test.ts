@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openLogger } from "../../src/runtime/logger.ts";
+import { openLogger } from "../../src/runtime/log/logger.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, jobReader, registerWorker, submitJob } from "../support/jobs.ts";

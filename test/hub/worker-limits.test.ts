@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { readEvents } from "../support/database.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import { registerWorker } from "../support/jobs.ts";

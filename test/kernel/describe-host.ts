@@ -1,7 +1,7 @@
-import { systemClock } from "../../src/runtime/clock.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
-import { examineCage } from "../../src/sandbox/examine-cage.ts";
-import { openSandbox } from "../../src/worker/open-sandbox.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
+import { silentLogger } from "../../src/runtime/log/logger.ts";
+import { examineCage } from "../../src/sandbox/host/examine-cage.ts";
+import { openSandbox } from "../../src/worker/processes/open-sandbox.ts";
 import { loadWorkerSettings } from "../../src/worker/settings.ts";
 
 /** `describe-host.ts DIR UID`: what a worker of this user says at its start, what strict says, and what the doctor says. */

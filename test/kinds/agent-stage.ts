@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentReport } from "../../src/contract/agent-shapes.ts";
+import type { AgentReport } from "../../src/contract/shapes/agent-shapes.ts";
 
 const root = join(import.meta.dirname, "../..");
 export const workersDir = join(import.meta.dirname, "workers");

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import type { AgentEntry, DelegateSettings } from "../../src/runners/delegate/delegate-settings.ts";
 import { isOrdinaryUser } from "../sandbox/cage-stage.ts";
 import { freshName } from "../support/jobs.ts";

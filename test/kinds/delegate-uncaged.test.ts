@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { openPlainSandbox } from "../../src/sandbox/open-plain-sandbox.ts";
+import { openPlainSandbox } from "../../src/sandbox/plain/open-plain-sandbox.ts";
 import { freshName } from "../support/jobs.ts";
 import { startTestWorker, type TestWorker } from "../support/worker.ts";
 import { contentOf, delegateSettings, delegateStage, model } from "./delegate-stage.ts";

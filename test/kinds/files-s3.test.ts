@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { readText } from "../docs/page.ts";
 import type { S3Fault } from "../support/s3-proxy.ts";
 import { startS3Server } from "../support/s3-server.ts";

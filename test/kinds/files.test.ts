@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { createRunners } from "../../src/runners/create-runners.ts";
 import { parseReceipt } from "../../src/signing/receipt-text.ts";
 import { obstacle } from "../sandbox/cage-stage.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
-import { warningLogger } from "../../src/runtime/logger.ts";
+import { warningLogger } from "../../src/runtime/log/logger.ts";
 import { Final, Worker } from "../../src/worker/index.ts";
 import { startBotServer, type TestServer } from "../support/bot-server.ts";
 import { eventually } from "../support/eventually.ts";

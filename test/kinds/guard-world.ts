@@ -12,7 +12,7 @@ import { createServer as createHttpsServer } from "node:https";
 import { createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { parseAllowedHost } from "../../src/runtime/guarded-fetch/allowed-host.ts";
 import { guardedFetch } from "../../src/runtime/guarded-fetch/guarded-fetch.ts";
 import type { GuardCase, GuardResult } from "./guard-case.ts";

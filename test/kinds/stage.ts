@@ -1,8 +1,8 @@
 import { chmodSync, copyFileSync, cpSync, linkSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
-import { plainSandbox } from "../../src/sandbox/plain-sandbox.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
+import { plainSandbox } from "../../src/sandbox/plain/plain-sandbox.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { obstacle, openSandbox } from "../sandbox/cage-stage.ts";
 import { eventually } from "../support/eventually.ts";

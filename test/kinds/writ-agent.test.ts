@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { identityOf } from "../../src/agent/process-identity.ts";
+import { identityOf } from "../../src/agent/workers/process-identity.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { AgentStage, finished, workersDir } from "./agent-stage.ts";

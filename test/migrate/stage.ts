@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import { openOldHome } from "../compat/old-home.ts";
 import { storedFile } from "../support/files.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";

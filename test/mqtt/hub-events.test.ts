@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { readMessage } from "../../src/signing/job-message.ts";
 import { brokerCertificates } from "../support/broker-certificates.ts";
 import { eventually } from "../support/eventually.ts";

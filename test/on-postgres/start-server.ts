@@ -1,6 +1,6 @@
 import type { TestProject } from "vitest/node";
-import { Connection } from "../../src/store/postgres/connection.ts";
-import { migrate } from "../../src/store/postgres/migrate.ts";
+import { Connection } from "../../src/store/postgres/connection/connection.ts";
+import { migrate } from "../../src/store/postgres/database/migrate.ts";
 import { PostgresCluster, withClient } from "../support/postgres-cluster.ts";
 
 declare module "vitest" {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { SmallOutput } from "../../src/core/small-output.ts";
+import type { SmallOutput } from "../../src/core/jobs/small-output.ts";
 import { FolderOutputs } from "../../src/output/folder/folder-outputs.ts";
 import { KeptOutputs } from "../../src/output/kept-outputs.ts";
 import { describeOutputs } from "./describe-outputs.ts";

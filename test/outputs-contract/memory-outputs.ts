@@ -1,6 +1,6 @@
 import { WritError } from "../../src/core/errors.ts";
 import { isJobId } from "../../src/core/ids.ts";
-import { outputStreams } from "../../src/core/output-stream.ts";
+import { outputStreams } from "../../src/core/jobs/output-stream.ts";
 import type {
   AttemptName,
   FollowOptions,

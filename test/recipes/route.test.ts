@@ -9,14 +9,14 @@ afterAll(() => copy.remove());
 const blocks = readBlock("CONTRIBUTING.md", "route").matchAll(/```ts\n(.*?)```/gs);
 const [row, useCase, handler, example, method] = [...blocks].map(([, code]) => code!);
 
-const handlers = "src/hub/http/admin-handlers.ts";
+const handlers = "src/hub/http/handlers/admin-handlers.ts";
 const checkTypes = () =>
   copy.checkTypes("src/hub/http/app.ts", "src/client/writ.ts", "test/http/route-examples.ts");
 
 test("with its row alone, the type checker asks for a handler and for an example", async () => {
-  copy.edit("src/contract/admin-routes.ts", "  listWorkers: route({", `${row}  listWorkers: route({`);
+  copy.edit("src/contract/routes/admin-routes.ts", "  listWorkers: route({", `${row}  listWorkers: route({`);
   const complaints = await checkTypes();
-  expect(complaints).toMatch(/^src\/hub\/http\/admin-handlers\.ts.*countWorkers/m);
+  expect(complaints).toMatch(/^src\/hub\/http\/handlers\/admin-handlers\.ts.*countWorkers/m);
   expect(complaints).toMatch(/^test\/http\/route-examples\.ts.*countWorkers/m);
 });
 
@@ -25,7 +25,7 @@ test("with the other steps it is content", async () => {
   copy.edit(
     handlers,
     "import type { Identity }",
-    'import { countWorkers } from "../use-cases/workers/count-workers.ts";\nimport type { Identity }',
+    'import { countWorkers } from "../../use-cases/workers/count-workers.ts";\nimport type { Identity }',
   );
   copy.edit(handlers, "  async listWorkers(", `${handler}\n  async listWorkers(`);
   copy.edit("test/http/route-examples.ts", "  listWorkers: async", `${example}  listWorkers: async`);

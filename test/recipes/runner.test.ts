@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/view-shapes.ts";
+import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
 import { readBlock } from "../docs/page.ts";
 import { eventually } from "../support/eventually.ts";
 import { CheckoutCopy } from "./checkout-copy.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { publish, type RegistryPlace, readLog, register, subscribe } from "../../src/registry/index.ts";
-import { handClock } from "../../src/runtime/hand-clock.testing.ts";
+import { handClock } from "../../src/runtime/clock/hand-clock.testing.ts";
 import { eventually } from "../support/eventually.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 import { emptyDirectory } from "./registry-process.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import { renewHomeCerts } from "../../src/hub/admin.ts";
-import { type Clock, systemClock } from "../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Pair } from "./forge-certificate.ts";
 import { rawCall } from "./raw-call.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { examineCerts } from "../../src/cli/writ/certs-findings.ts";
+import { examineCerts } from "../../src/cli/writ/doctor/certs-findings.ts";
 import { initHomeCerts } from "../../src/hub/admin.ts";
 import { type Forgery, forge, serverAuth } from "./forge-certificate.ts";
 

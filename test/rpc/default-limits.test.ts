@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { decideIsolation } from "../../src/sandbox/decide-isolation.ts";
-import { hostFacts } from "../../src/sandbox/host-facts.testing.ts";
-import { plainSandbox } from "../../src/sandbox/plain-sandbox.ts";
+import { decideIsolation } from "../../src/sandbox/host/decide-isolation.ts";
+import { hostFacts } from "../../src/sandbox/host/host-facts.testing.ts";
+import { plainSandbox } from "../../src/sandbox/plain/plain-sandbox.ts";
 import type { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

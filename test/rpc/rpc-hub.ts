@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { credentials, loadPackageDefinition, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { issueHomeCert } from "../../src/hub/admin.ts";
-import type { Clock } from "../../src/runtime/clock.ts";
+import type { Clock } from "../../src/runtime/clock/clock.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { startedForAll } from "../support/use-hub.ts";
 import { authorityOf, type Pair } from "./forge-certificate.ts";

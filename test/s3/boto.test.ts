@@ -6,7 +6,7 @@ import type { ObjectPlace } from "../../src/objects/objects.ts";
 import { S3Calls, type S3Request } from "../../src/objects/s3/s3-calls.ts";
 import { S3Objects } from "../../src/objects/s3/s3-objects.ts";
 import { objectUrl } from "../../src/objects/s3/s3-settings.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { startedForAll } from "../support/use-hub.ts";

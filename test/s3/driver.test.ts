@@ -4,7 +4,7 @@ import { copyObject } from "../../src/objects/s3/copy-object.ts";
 import { S3Calls } from "../../src/objects/s3/s3-calls.ts";
 import { S3Objects, type S3Options } from "../../src/objects/s3/s3-objects.ts";
 import { listParts } from "../../src/objects/s3/upload-parts.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { startedForAll } from "../support/use-hub.ts";

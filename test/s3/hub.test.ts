@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { ArtifactList, FileUrl } from "../../src/contract/storage-shapes.ts";
+import type { ArtifactList, FileUrl } from "../../src/contract/shapes/storage-shapes.ts";
 import { S3Calls } from "../../src/objects/s3/s3-calls.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { errorOf } from "../support/call-http.ts";
 import { jobTokenOf, pathOf, presign, presignForJob } from "../support/files.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
 import { S3Segments } from "../../src/objects/s3/s3-segments.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { startedForAll } from "../support/use-hub.ts";
 

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, test } from "vitest";
 import { type LimitsText, resolveLimits } from "../../src/core/limits.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
+import { silentLogger } from "../../src/runtime/log/logger.ts";
 import { CagedSandbox, type CageOptions } from "../../src/sandbox/caged-sandbox.ts";
-import { builtLauncherFile } from "../../src/sandbox/launcher.ts";
+import { builtLauncherFile } from "../../src/sandbox/launcher/launcher.ts";
 import type { LaunchPlan, ProcessExit, RunningProcess } from "../../src/sandbox/sandbox.ts";
 
 /** Why no full cage can be had here; null when it can. */

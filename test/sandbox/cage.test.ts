@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { builtLauncherFile } from "../../src/sandbox/launcher.ts";
+import { builtLauncherFile } from "../../src/sandbox/launcher/launcher.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   cageTest,

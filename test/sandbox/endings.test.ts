@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { handClock } from "../../src/runtime/hand-clock.testing.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
+import { handClock } from "../../src/runtime/clock/hand-clock.testing.ts";
 import { createTerminator } from "../../src/sandbox/terminate.ts";
 import { eventually } from "../support/eventually.ts";
 import {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { rootTest } from "./cage-stage.ts";
 
-const examineCage = join(import.meta.dirname, "../../src/sandbox/examine-cage.ts");
+const examineCage = join(import.meta.dirname, "../../src/sandbox/host/examine-cage.ts");
 
 /** Looks which parts of a cage the host allows, and then which processes there are: all but the first and what it runs. */
 const program = `

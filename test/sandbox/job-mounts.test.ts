@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { examineCage } from "../../src/sandbox/examine-cage.ts";
+import { examineCage } from "../../src/sandbox/host/examine-cage.ts";
 import { type JobMount, SandboxUnavailable } from "../../src/sandbox/sandbox.ts";
 import { cageTest, isOrdinaryUser, planJob, rootTest, runJob, runScript, setStage } from "./cage-stage.ts";
 

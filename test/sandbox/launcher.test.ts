@@ -2,10 +2,10 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Clock } from "../../src/runtime/clock.ts";
-import { handClock } from "../../src/runtime/hand-clock.testing.ts";
-import { Launcher } from "../../src/sandbox/launcher.ts";
-import { frame, type LauncherPlan, protocol, tag } from "../../src/sandbox/launcher-protocol.ts";
+import type { Clock } from "../../src/runtime/clock/clock.ts";
+import { handClock } from "../../src/runtime/clock/hand-clock.testing.ts";
+import { Launcher } from "../../src/sandbox/launcher/launcher.ts";
+import { frame, type LauncherPlan, protocol, tag } from "../../src/sandbox/launcher/launcher-protocol.ts";
 import { eventually } from "../support/eventually.ts";
 
 let dir: string;

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { OpenHow } from "../../src/sandbox/launcher.ts";
+import type { OpenHow } from "../../src/sandbox/launcher/launcher.ts";
 import { cageTest, childNamed, isOrdinaryUser, rootTest, setStage } from "./cage-stage.ts";
 
 const stage = setStage();

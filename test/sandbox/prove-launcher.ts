@@ -3,14 +3,14 @@ import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { builtLauncherFile } from "../../src/sandbox/launcher.ts";
+import { builtLauncherFile } from "../../src/sandbox/launcher/launcher.ts";
 import { obstacle, userObstacle } from "./cage-stage.ts";
 
 const root = join(import.meta.dirname, "../..");
 const scratch = mkdtempSync(join(tmpdir(), "writ-proofs-"));
-const sources = globSync("launcher/*.c", { cwd: root }).sort();
+const sources = globSync("launcher/**/*.c", { cwd: root, exclude: ["launcher/test/**"] }).sort();
 /** The code behind the door, without its socket. */
-const raceSources = ["test/race-open", "open-beneath", "wire", "kernel", "fatal"].map(
+const raceSources = ["test/race-open", "open-beneath", "plan/wire", "kernel", "fatal"].map(
   (name) => `launcher/${name}.c`,
 );
 const strictFlags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"];
@@ -136,7 +136,7 @@ async function expectAllHold(launcherFile: string): Promise<void> {
 
 async function build(name: string, flags: string[], files: readonly string[], out: string): Promise<string> {
   const program = join(scratch, out);
-  const { status, stdout, stderr } = await run(name, [...flags, "-o", program, ...files]);
+  const { status, stdout, stderr } = await run(name, [...flags, "-I", "launcher", "-o", program, ...files]);
   expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: "" });
   return program;
 }

@@ -15,8 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
+import { type Logger, silentLogger } from "../../src/runtime/log/logger.ts";
 import { DiscardFolder } from "../../src/sandbox/discard-folder.ts";
 import { emptyDirectory } from "../../src/sandbox/empty-directory.ts";
 import { eventually } from "../support/eventually.ts";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { LimitsText } from "../../src/core/limits.ts";
 import { followFile } from "../../src/output/folder/follow-file.ts";
 import { effectiveLimits } from "../../src/runners/effective-limits.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
+import { silentLogger } from "../../src/runtime/log/logger.ts";
 import { CagedSandbox } from "../../src/sandbox/caged-sandbox.ts";
 
 type Options = {

@@ -6,7 +6,7 @@ import { FolderSegments } from "../../src/objects/folder/folder-segments.ts";
 import { S3Segments } from "../../src/objects/s3/s3-segments.ts";
 import type { OutputName } from "../../src/output/outputs.ts";
 import { SharedOutputs } from "../../src/output/shared/shared-outputs.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { describeOutputs } from "../outputs-contract/describe-outputs.ts";
 import { noPostgres } from "../support/postgres-cluster.ts";
 import { startS3Server } from "../support/s3-server.ts";

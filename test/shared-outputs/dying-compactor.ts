@@ -1,6 +1,6 @@
 import { FolderSegments } from "../../src/objects/folder/folder-segments.ts";
 import { SharedOutputs } from "../../src/output/shared/shared-outputs.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { openOutputTable } from "../../src/store/postgres/output-table.ts";
 
 /** A hub that is killed in the moment in which an object is complete and its chunks are still there. */

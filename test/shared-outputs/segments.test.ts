@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { S3Segments } from "../../src/objects/s3/s3-segments.ts";
 import type { OutputName, Outputs } from "../../src/output/outputs.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { noPostgres, withClient } from "../support/postgres-cluster.ts";
 import { startS3Server } from "../support/s3-server.ts";
 import { startedForAll } from "../support/use-hub.ts";

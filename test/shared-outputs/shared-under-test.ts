@@ -1,6 +1,6 @@
 import { FolderSegments } from "../../src/objects/folder/folder-segments.ts";
 import { SharedOutputs } from "../../src/output/shared/shared-outputs.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { type OutputBounds, type OutputTable, outputBounds } from "../../src/store/output-table.ts";
 import { openOutputTable } from "../../src/store/postgres/output-table.ts";
 import { postgresUnderTest } from "../store-contract/postgres-under-test.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { HotRow } from "../../src/store/audit-reader.ts";
-import { auditHash, auditRecord, firstHash } from "../../src/store/audit-record.ts";
 import type { AuditFilter, AuditMark } from "../../src/store/audit-store.ts";
+import type { HotRow } from "../../src/store/log/audit-reader.ts";
+import { auditHash, auditRecord, firstHash } from "../../src/store/log/audit-record.ts";
 import { origin, startMs } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";

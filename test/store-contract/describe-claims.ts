@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { plainWorker } from "../../src/core/queue-key.testing.ts";
-import type { QueueFacts, WorkerFacts } from "../../src/core/queue-key.ts";
+import { plainWorker } from "../../src/core/jobs/queue-key.testing.ts";
+import type { QueueFacts, WorkerFacts } from "../../src/core/jobs/queue-key.ts";
 import { leaseMs, sha256 } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";

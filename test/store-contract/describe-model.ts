@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { failureClasses } from "../../src/core/failure.ts";
+import { failureClasses } from "../../src/core/jobs/failure.ts";
 import type { ClaimedJob } from "../../src/store/store.ts";
 import * as model from "./model.ts";
 import { failureOf, leaseMs, resultOf, Scene } from "./scene.ts";

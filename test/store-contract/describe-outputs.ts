@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SmallOutput } from "../../src/core/small-output.ts";
+import type { SmallOutput } from "../../src/core/jobs/small-output.ts";
 import type { ClaimedJob } from "../../src/store/store.ts";
 import { failureOf, fenceOf, resultOf } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { plainWorker } from "../../src/core/queue-key.testing.ts";
+import { plainWorker } from "../../src/core/jobs/queue-key.testing.ts";
 import { resultOf, sha256 } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { JobRecord } from "../../src/core/job.ts";
+import type { JobRecord } from "../../src/core/jobs/job.ts";
 import { resultOf, startMs } from "./scene.ts";
 import type { ReceiptEdit, StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NewJob } from "../../src/core/job.ts";
+import type { NewJob } from "../../src/core/jobs/job.ts";
 import { leaseMs, origin } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";

@@ -1,4 +1,4 @@
-import type { JobState } from "../../src/core/job.ts";
+import type { JobState } from "../../src/core/jobs/job.ts";
 import { leaseMs } from "./scene.ts";
 
 /**

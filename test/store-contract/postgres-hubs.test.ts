@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { plainWorker } from "../../src/core/queue-key.testing.ts";
-import type { HubSeat } from "../../src/store/hub-seat.ts";
-import { isLeadLost } from "../../src/store/hub-seat.ts";
-import { takeSeat } from "../../src/store/postgres/hub-seat.ts";
+import { plainWorker } from "../../src/core/jobs/queue-key.testing.ts";
+import type { HubSeat } from "../../src/store/database/hub-seat.ts";
+import { isLeadLost } from "../../src/store/database/hub-seat.ts";
+import { takeSeat } from "../../src/store/postgres/hubs/hub-seat.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-store.ts";
 import type { ClaimedJob, CommitNotice, Store } from "../../src/store/store.ts";
 import { eventually } from "../support/eventually.ts";

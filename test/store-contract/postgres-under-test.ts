@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
-import { openAuditReader } from "../../src/store/postgres/audit-reader.ts";
 import { openPostgresStore, type PostgresSettings } from "../../src/store/postgres/open-store.ts";
+import { openAuditReader } from "../../src/store/postgres/reads/audit-reader.ts";
 import { PostgresCluster, withClient } from "../support/postgres-cluster.ts";
 import { postgresTamper } from "./postgres-tamper.ts";
 import { macKey } from "./scene.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
-import { plainWorker } from "../../src/core/queue-key.testing.ts";
-import { Connection } from "../../src/store/postgres/connection.ts";
+import { plainWorker } from "../../src/core/jobs/queue-key.testing.ts";
+import { Connection } from "../../src/store/postgres/connection/connection.ts";
 import { openPostgresStore } from "../../src/store/postgres/open-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { noPostgres, withClient } from "../support/postgres-cluster.ts";

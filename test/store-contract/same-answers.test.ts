@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RouteName } from "../../src/contract/routes.ts";
+import type { RouteName } from "../../src/contract/routes/routes.ts";
 import { type Example, examples, type World } from "../http/route-examples.ts";
 import { routeNames, routeOf, send } from "../http/send-example.ts";
 import { placesIn, replaced, type Step } from "../http/wrong-bodies.ts";

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import type { Change, Fence } from "../../src/core/change.ts";
 import type { LoggedEvent, Origin } from "../../src/core/events.ts";
-import type { JobRecord, NewJob } from "../../src/core/job.ts";
-import type { ChangeRules } from "../../src/core/outcome.ts";
-import { plainFacts, plainWorker } from "../../src/core/queue-key.testing.ts";
-import { type QueueFacts, queueKey, type WorkerFacts } from "../../src/core/queue-key.ts";
+import type { Change, Fence } from "../../src/core/jobs/change.ts";
+import type { JobRecord, NewJob } from "../../src/core/jobs/job.ts";
+import type { ChangeRules } from "../../src/core/jobs/outcome.ts";
+import { plainFacts, plainWorker } from "../../src/core/jobs/queue-key.testing.ts";
+import { type QueueFacts, queueKey, type WorkerFacts } from "../../src/core/jobs/queue-key.ts";
 import type {
   ChangeAnswer,
   ClaimedJob,

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { checkDatabase } from "../../src/store/sqlite/check-database.ts";
+import { checkDatabase } from "../../src/store/sqlite/database/check-database.ts";
 import { resultOf, Scene } from "./scene.ts";
 import { withDatabase } from "./sqlite-tamper.ts";
 import { sqliteUnderTest } from "./sqlite-under-test.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type JobState, jobStates } from "../../src/core/job.ts";
-import type { JobFilter } from "../../src/store/job-list.ts";
-import { Connection } from "../../src/store/sqlite/connection.ts";
-import { listJobIds } from "../../src/store/sqlite/list-jobs.ts";
-import { ReadContext } from "../../src/store/sqlite/read-context.ts";
+import { type JobState, jobStates } from "../../src/core/jobs/job.ts";
+import type { JobFilter } from "../../src/store/jobs/job-list.ts";
+import { Connection } from "../../src/store/sqlite/database/connection.ts";
+import { listJobIds } from "../../src/store/sqlite/reads/list-jobs.ts";
+import { ReadContext } from "../../src/store/sqlite/reads/read-context.ts";
 import { macKey, Scene } from "./scene.ts";
 import { sqliteUnderTest } from "./sqlite-under-test.ts";
 

@@ -1,10 +1,10 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { SqliteSettings } from "../../src/store/sqlite/open-store.ts";
-import { ReadProxy } from "../../src/store/sqlite/read-proxy.ts";
-import { serve } from "../../src/store/sqlite/serve.ts";
-import { serveReads } from "../../src/store/sqlite/serve-reads.ts";
-import { StoreProxy } from "../../src/store/sqlite/store-proxy.ts";
-import type { FromThread } from "../../src/store/sqlite/wire.ts";
+import { ReadProxy } from "../../src/store/sqlite/thread/read-proxy.ts";
+import { serve } from "../../src/store/sqlite/thread/serve.ts";
+import { serveReads } from "../../src/store/sqlite/thread/serve-reads.ts";
+import { StoreProxy } from "../../src/store/sqlite/thread/store-proxy.ts";
+import type { FromThread } from "../../src/store/sqlite/thread/wire.ts";
 import type { Store } from "../../src/store/store.ts";
 
 /** The SQLite store with all of its sides in this thread: to start a thread takes longer than most tests. */

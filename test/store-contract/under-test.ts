@@ -1,5 +1,5 @@
-import type { JobRecord } from "../../src/core/job.ts";
-import type { AuditReader } from "../../src/store/audit-reader.ts";
+import type { JobRecord } from "../../src/core/jobs/job.ts";
+import type { AuditReader } from "../../src/store/log/audit-reader.ts";
 import type { Store } from "../../src/store/store.ts";
 
 /** A driver under test: an empty database that can be opened, more than once at a time, and changed behind its back. */

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import { probeRoutes } from "../../src/contract/probe-routes.ts";
-import { answerRow, type Route } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
-import { errorBody } from "../../src/contract/view-shapes.ts";
+import { probeRoutes } from "../../src/contract/routes/probe-routes.ts";
+import { answerRow, type Route } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
+import { errorBody } from "../../src/contract/shapes/view-shapes.ts";
 import type { Answer } from "./call-http.ts";
 import { undocumented } from "./openapi-check.ts";
 

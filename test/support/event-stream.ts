@@ -1,5 +1,5 @@
 import { type IncomingMessage, request } from "node:http";
-import { liveEvent } from "../../src/contract/view-shapes.ts";
+import { liveEvent } from "../../src/contract/shapes/view-shapes.ts";
 import { checkJson } from "./check-answer.ts";
 import { eventually } from "./eventually.ts";
 import type { TestHub } from "./hub.ts";

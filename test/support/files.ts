@@ -1,5 +1,5 @@
-import type { FileUrl } from "../../src/contract/storage-shapes.ts";
-import type { OutputFile } from "../../src/core/output-file.ts";
+import type { FileUrl } from "../../src/contract/shapes/storage-shapes.ts";
+import type { OutputFile } from "../../src/core/jobs/output-file.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import type { Answer } from "./call-http.ts";
 import type { TestHub } from "./hub.ts";

@@ -3,7 +3,7 @@ import { Agent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startHub } from "../../src/hub/start.ts";
-import type { Clock } from "../../src/runtime/clock.ts";
+import type { Clock } from "../../src/runtime/clock/clock.ts";
 import type { Failpoint } from "../../src/runtime/failpoint.ts";
 import { type Answer, type CallOptions, callHttp } from "./call-http.ts";
 import { checkAnswer } from "./check-answer.ts";

@@ -1,4 +1,4 @@
-import type { JobView } from "../../src/contract/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import type { TestHub } from "./hub.ts";
 
 /** Who speaks for which attempt: what every call of a worker about a job carries. */

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock/clock.ts";
 
 const dayMs = 86_400_000;
 const startedMs = Date.now();

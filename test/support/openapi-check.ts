@@ -1,8 +1,8 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { probeRoutes } from "../../src/contract/probe-routes.ts";
-import type { Route } from "../../src/contract/route.ts";
-import { routes } from "../../src/contract/routes.ts";
-import { errorBody } from "../../src/contract/view-shapes.ts";
+import { probeRoutes } from "../../src/contract/routes/probe-routes.ts";
+import type { Route } from "../../src/contract/routes/route.ts";
+import { routes } from "../../src/contract/routes/routes.ts";
+import { errorBody } from "../../src/contract/shapes/view-shapes.ts";
 import {
   describeRefusal,
   describeRoute,

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../src/core/json-value.ts";
+import type { JsonValue } from "../../src/core/text/json-value.ts";
 import { canonicalize } from "../../src/signing/canonical.ts";
 import { generateSigningKey, type SigningKey, signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";

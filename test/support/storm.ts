@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { createHttpClient, type HttpClient } from "../../src/runtime/http-client.ts";
+import { createHttpClient, type HttpClient } from "../../src/runtime/http/http-client.ts";
 
 type Held = { id: string; fence: { attempt: number; token: string } };
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import { submitJob } from "../support/jobs.ts";

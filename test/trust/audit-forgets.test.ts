@@ -12,7 +12,7 @@ import { coldPath, dayOf, listColdDays } from "../../src/hub/audit/cold-files.ts
 import { moveCold } from "../../src/hub/audit/move-cold.ts";
 import { silentFailures } from "../../src/hub/failure-log.testing.ts";
 import { EventFeed } from "../../src/hub/services/event-feed.ts";
-import { loadHubSettings } from "../../src/hub/settings.ts";
+import { loadHubSettings } from "../../src/hub/settings/settings.ts";
 import { generateSigningKey } from "../../src/signing/ed25519.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open-store.ts";

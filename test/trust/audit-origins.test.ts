@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AuditView } from "../../src/contract/audit-shapes.ts";
+import type { AuditView } from "../../src/contract/shapes/audit-shapes.ts";
 import { lastSeq, readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { AuditCheckView } from "../../src/contract/audit-shapes.ts";
+import type { AuditCheckView } from "../../src/contract/shapes/audit-shapes.ts";
 import { verifyAudit } from "../../src/hub/admin.ts";
 import { editRows } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

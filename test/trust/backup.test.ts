@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { backUp, restore, verifyAudit } from "../../src/hub/admin.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { editRows } from "../support/database.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import {

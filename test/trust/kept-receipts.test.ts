@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ReceiptView } from "../../src/contract/trust-view-shapes.ts";
+import type { ReceiptView } from "../../src/contract/shapes/trust-view-shapes.ts";
 import { parseReceipt } from "../../src/signing/receipt-text.ts";
 import { editRows, readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { tryLockFile } from "../../src/runtime/file-lock.ts";
+import { tryLockFile } from "../../src/runtime/files/file-lock.ts";
 import { generateSigningKey, loadVerifyingKey, signText, verifyText } from "../../src/signing/ed25519.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { keySetText, revocationText, signKeySet } from "../../src/signing/key-set.ts";
-import { TrustedKeys } from "../../src/worker/trusted-keys.ts";
+import { TrustedKeys } from "../../src/worker/hub/trusted-keys.ts";
 import { readEvents, readRows, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";

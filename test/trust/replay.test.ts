@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { signText } from "../../src/signing/ed25519.ts";
 import { batchText, type Lease, leaseText } from "../../src/signing/lease.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";

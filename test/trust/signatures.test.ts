@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { JsonValue } from "../../src/core/json-value.ts";
+import type { JsonValue } from "../../src/core/text/json-value.ts";
 import { canonicalize } from "../../src/signing/canonical.ts";
 import {
   generateSigningKey,
@@ -13,7 +13,7 @@ import {
 import { batchText, type Lease, leaseText } from "../../src/signing/lease.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { verifyBatch, verifyClaim } from "../../src/signing/verify-claim.ts";
-import { verifyClaims } from "../../src/worker/verify-claims.ts";
+import { verifyClaims } from "../../src/worker/claims/verify-claims.ts";
 import { lastSeq, readEvents, snapshot } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";

@@ -1,10 +1,10 @@
 import type { Argument, Command, Option } from "commander";
 import type { RpcJob, Writ } from "../../client/index.ts";
-import type { RpcListFilter } from "../../client/jobs.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import type { RpcListFilter } from "../../client/jobs/jobs.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
+import { withJobs } from "../connection/with-jobs.ts";
 import type { CliContext } from "../context.ts";
-import { shortId } from "../short-id.ts";
-import { withJobs } from "../with-jobs.ts";
+import { shortId } from "../terminal/short-id.ts";
 
 /** What only the hub knows. */
 type Kind = "jobs" | "workers" | "types" | "tenants" | "tokens" | "keys";
@@ -66,7 +66,7 @@ async function askWrit<T>(
   command: Command,
   act: (writ: Writ) => Promise<T>,
 ): Promise<T> {
-  const { withWrit } = await import("../connection.ts");
+  const { withWrit } = await import("../connection/connection.ts");
   return withWrit(context, command, act);
 }
 

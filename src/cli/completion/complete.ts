@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 import type { CliContext } from "../context.ts";
-import { commandsWithWords } from "../jobctl/split-command.ts";
+import { commandsWithWords } from "../jobctl/run/split-command.ts";
 import { loadProgram, type ProgramShape } from "../program.ts";
 import { type Candidates, candidatesOf, kindOfArgument, kindOfOption } from "./candidates.ts";
 

@@ -1,4 +1,4 @@
-import { shortId } from "../short-id.ts";
+import { shortId } from "../terminal/short-id.ts";
 
 type Failure = {
   job_id: string;

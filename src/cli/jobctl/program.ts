@@ -1,8 +1,8 @@
-import { addCertificateOptions, addConnectionOptions } from "../connection-options.ts";
+import { addCertificateOptions, addConnectionOptions } from "../connection/connection-options.ts";
 import type { CliContext } from "../context.ts";
 import { reportError } from "../exit.ts";
 import { type ProgramShape, runProgram } from "../program.ts";
-import { commandName, splitCommand } from "./split-command.ts";
+import { commandName, splitCommand } from "./run/split-command.ts";
 
 export const jobctlShape: ProgramShape = {
   name: "jobctl",
@@ -12,67 +12,70 @@ export const jobctlShape: ProgramShape = {
     addCertificateOptions(program);
   },
   commands: {
-    start: { summary: "start a command as a job and print the job's id", load: () => import("./start.ts") },
+    start: {
+      summary: "start a command as a job and print the job's id",
+      load: () => import("./run/start.ts"),
+    },
     run: {
       summary: "run a command as a job, show its output and end with its exit code",
-      load: () => import("./run.ts"),
+      load: () => import("./run/run.ts"),
     },
     attach: {
       summary: "follow a running job as `run` does: show its output and end with its exit code",
-      load: () => import("./attach.ts"),
+      load: () => import("./run/attach.ts"),
     },
     stream: {
       summary: "print a job's output, live or after it has ended",
-      load: () => import("./stream.ts"),
+      load: () => import("./run/stream.ts"),
     },
     status: {
       summary: "show a job: its state, limits, usage and isolation",
-      load: () => import("./status.ts"),
+      load: () => import("./list/status.ts"),
     },
-    stop: { summary: "stop a job and all its processes", load: () => import("./stop.ts") },
-    list: { summary: "list jobs, newest first", load: () => import("./list.ts") },
-    watch: { summary: "show a live table of jobs", load: () => import("./watch.ts") },
+    stop: { summary: "stop a job and all its processes", load: () => import("./list/stop.ts") },
+    list: { summary: "list jobs, newest first", load: () => import("./list/list.ts") },
+    watch: { summary: "show a live table of jobs", load: () => import("./list/watch.ts") },
     submit: {
       summary: "submit a job with all options: a command, or parameters for a handler",
-      load: () => import("./submit.ts"),
+      load: () => import("./submit/submit.ts"),
     },
     delegate: {
       summary: "give a task to a coding agent in a repository, and show what it does",
-      load: () => import("./delegate.ts"),
+      load: () => import("./delegate/delegate.ts"),
     },
-    diff: { summary: "show what a coding agent has changed", load: () => import("./diff.ts") },
+    diff: { summary: "show what a coding agent has changed", load: () => import("./delegate/diff.ts") },
     apply: {
       summary: "put what a coding agent has changed into a repository, after asking",
-      load: () => import("./apply.ts"),
+      load: () => import("./delegate/apply.ts"),
     },
-    result: { summary: "print a job's result as JSON", load: () => import("./result.ts") },
+    result: { summary: "print a job's result as JSON", load: () => import("./submit/result.ts") },
     retry: {
       summary: "put a failed or quarantined job back into the queue",
-      load: () => import("./retry.ts"),
+      load: () => import("./list/retry.ts"),
     },
     events: {
       summary: "show the events of a job, or follow those of all jobs",
-      load: () => import("./events.ts"),
+      load: () => import("./list/events.ts"),
     },
-    why: { summary: "explain why a job is in its current state", load: () => import("./why.ts") },
+    why: { summary: "explain why a job is in its current state", load: () => import("./list/why.ts") },
     verify: {
       summary: "check that a job's document, result and output are what was signed",
-      load: () => import("./verify.ts"),
+      load: () => import("./trust/verify.ts"),
     },
     artifacts: {
       summary: "list, save and check the files that a job has left",
-      load: () => import("./artifacts.ts"),
+      load: () => import("./files/artifacts.ts"),
     },
-    audit: { summary: "search the audit trail", load: () => import("./audit.ts") },
+    audit: { summary: "search the audit trail", load: () => import("./trust/audit.ts") },
     workers: { summary: "list the workers and what they accept", load: () => import("./workers.ts") },
     whoami: {
       summary: "show who you are to the hub, and by which credential",
-      load: () => import("./whoami.ts"),
+      load: () => import("./trust/whoami.ts"),
     },
     registry: {
       summary: "keep a job list for agents in terminals, without a hub",
       needs: "database",
-      load: () => import("./registry.ts"),
+      load: () => import("./registry/registry.ts"),
     },
     completion: {
       summary: "print a completion script for your shell",

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { withWrit } from "../connection.ts";
+import { withWrit } from "../connection/connection.ts";
 import type { CliContext } from "../context.ts";
-import { printRows } from "../print-rows.ts";
-import { workerColumns } from "../worker-columns.ts";
+import { printRows } from "../terminal/print-rows.ts";
+import { workerColumns } from "../terminal/worker-columns.ts";
 
 export function define(command: Command, context: CliContext): void {
   command.action(() =>

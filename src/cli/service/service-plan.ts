@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { homeFlag } from "../connection-settings.ts";
+import { homeFlag } from "../connection/connection-settings.ts";
 import type { CliContext } from "../context.ts";
 import { stableProgram } from "./stable-program.ts";
 import {

@@ -10,15 +10,15 @@ import {
   renewHomeCerts,
   revokeCerts,
 } from "../../hub/admin.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { isLoopback } from "../../runtime/hub-address.ts";
-import { findHome } from "../connection-settings.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
+import { isLoopback } from "../../runtime/hubs/hub-address.ts";
+import { findHome } from "../connection/connection-settings.ts";
+import { parseTenant, tenantAllowed } from "../connection/tenant-option.ts";
 import type { CliContext } from "../context.ts";
-import { print, wantsJson } from "../print.ts";
 import { wholeNumber } from "../program.ts";
-import { type Column, formatTable, tableWidth } from "../table.ts";
-import { parseTenant, tenantAllowed } from "../tenant-option.ts";
-import { neutraliseLine, safeJson } from "../terminal.ts";
+import { print, wantsJson } from "../terminal/print.ts";
+import { type Column, formatTable, tableWidth } from "../terminal/table.ts";
+import { neutraliseLine, safeJson } from "../terminal/terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineInit(command.command("init"), context);

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { type Worker, type Writ, WritError } from "../../client/index.ts";
-import { confirm, yesOption } from "../confirm.ts";
-import { withWrit } from "../connection.ts";
+import { withWrit } from "../connection/connection.ts";
 import type { CliContext } from "../context.ts";
 import { reportError } from "../exit.ts";
-import { print } from "../print.ts";
-import { printRows } from "../print-rows.ts";
-import { neutraliseLine } from "../terminal.ts";
-import { workerColumns } from "../worker-columns.ts";
+import { confirm, yesOption } from "../terminal/confirm.ts";
+import { print } from "../terminal/print.ts";
+import { printRows } from "../terminal/print-rows.ts";
+import { neutraliseLine } from "../terminal/terminal.ts";
+import { workerColumns } from "../terminal/worker-columns.ts";
 
 const idsHelp =
   "the worker's id, as `writ workers list` shows it; several are done one after the other, and one that fails stops no other";

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { print } from "../print.ts";
 import { requireRunnable, whereToInstall, whyAccountCannotStart } from "../service/require-runnable.ts";
 import { serviceRole } from "../service/role.ts";
 import { requireManager, runServiceCommand, writeServiceFile } from "../service/run-steps.ts";
@@ -12,7 +11,8 @@ import {
   type ServiceSteps,
 } from "../service/service-plan.ts";
 import { environmentFile, type ServicePlan, type ServiceRole, serviceNames } from "../service/unit.ts";
-import { neutraliseLine } from "../terminal.ts";
+import { print } from "../terminal/print.ts";
+import { neutraliseLine } from "../terminal/terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   command

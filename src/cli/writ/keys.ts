@@ -1,15 +1,15 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { SigningKey } from "../../client/index.ts";
-import { writePrivateFile } from "../../runtime/private-file.ts";
-import { withWrit } from "../connection.ts";
+import { writePrivateFile } from "../../runtime/files/private-file.ts";
+import { withWrit } from "../connection/connection.ts";
 import type { CliContext } from "../context.ts";
-import { parseDuration } from "../duration.ts";
-import { print } from "../print.ts";
-import { printRows } from "../print-rows.ts";
 import { parsed } from "../program.ts";
-import type { Column } from "../table.ts";
-import { neutraliseLine } from "../terminal.ts";
+import { parseDuration } from "../terminal/duration.ts";
+import { print } from "../terminal/print.ts";
+import { printRows } from "../terminal/print-rows.ts";
+import type { Column } from "../terminal/table.ts";
+import { neutraliseLine } from "../terminal/terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineList(command.command("list"), context);

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { LockdownState } from "../../client/shapes.ts";
-import { withWrit } from "../connection.ts";
+import { withWrit } from "../connection/connection.ts";
 import type { CliContext } from "../context.ts";
-import { print } from "../print.ts";
-import { neutraliseLine } from "../terminal.ts";
+import { print } from "../terminal/print.ts";
+import { neutraliseLine } from "../terminal/terminal.ts";
 
 type Flags = { reason?: string; lift?: boolean; tenant?: string };
 

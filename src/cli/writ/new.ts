@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { type Command, Option } from "commander";
 import { codeOf, hasCode, WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
-import { print } from "../print.ts";
+import { print } from "../terminal/print.ts";
 import { typedName } from "../typed-name.ts";
 
 type Template = {

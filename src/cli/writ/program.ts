@@ -1,4 +1,4 @@
-import { addCertificateOptions, addConnectionOptions } from "../connection-options.ts";
+import { addCertificateOptions, addConnectionOptions } from "../connection/connection-options.ts";
 import type { CliContext } from "../context.ts";
 import { reportError } from "../exit.ts";
 import { type ProgramShape, runProgram } from "../program.ts";
@@ -14,11 +14,11 @@ export const writShape: ProgramShape = {
     up: {
       summary: "run a hub with a worker on this machine",
       needs: "server",
-      load: () => import("./up.ts"),
+      load: () => import("./up/up.ts"),
     },
-    hub: { summary: "run a hub alone", needs: "server", load: () => import("./hub.ts") },
-    worker: { summary: "run a worker alone", needs: "server", load: () => import("./worker.ts") },
-    open: { summary: "open the dashboard in a browser, logged in", load: () => import("./open.ts") },
+    hub: { summary: "run a hub alone", needs: "server", load: () => import("./up/hub.ts") },
+    worker: { summary: "run a worker alone", needs: "server", load: () => import("./up/worker.ts") },
+    open: { summary: "open the dashboard in a browser, logged in", load: () => import("./up/open.ts") },
     workers: {
       summary: "add, list, drain, block and remove workers",
       load: () => import("./workers.ts"),
@@ -36,32 +36,32 @@ export const writShape: ProgramShape = {
     audit: {
       summary: "check that nobody has altered the audit trail",
       needs: "database",
-      load: () => import("./audit.ts"),
+      load: () => import("./database/audit.ts"),
     },
     backup: {
       summary: "back up database, keys and certificates into one encrypted file",
       needs: "database",
-      load: () => import("./backup.ts"),
+      load: () => import("./database/backup.ts"),
     },
     restore: {
       summary: "create a home from a backup",
       needs: "database",
-      load: () => import("./restore.ts"),
+      load: () => import("./database/restore.ts"),
     },
     migrate: {
       summary: "move the database from SQLite to PostgreSQL, or back",
       needs: "database",
-      load: () => import("./migrate.ts"),
+      load: () => import("./database/migrate.ts"),
     },
     forward: {
       summary: "tell workers and clients of a hub that has moved where it is now",
       needs: "server",
-      load: () => import("./forward.ts"),
+      load: () => import("./database/forward.ts"),
     },
     "upgrade-check": {
       summary: "say what the next start would change in the database",
       needs: "database",
-      load: () => import("./upgrade-check.ts"),
+      load: () => import("./database/upgrade-check.ts"),
     },
     install: {
       summary: "install a hub, a worker or both as a systemd service",
@@ -80,12 +80,12 @@ export const writShape: ProgramShape = {
     doctor: {
       summary: "check this machine, the home and the hub, and say what to fix",
       needs: "database",
-      load: () => import("./doctor.ts"),
+      load: () => import("./doctor/doctor.ts"),
     },
     health: {
       summary: "say whether the hub, or the worker, of this home works; for health checks",
       needs: "database",
-      load: () => import("./health.ts"),
+      load: () => import("./doctor/health.ts"),
     },
     completion: {
       summary: "print a completion script for your shell",

@@ -1,12 +1,12 @@
 import type { Command } from "commander";
 import type { Queue } from "../../client/index.ts";
-import { withWrit } from "../connection.ts";
+import { withWrit } from "../connection/connection.ts";
 import type { CliContext } from "../context.ts";
-import { print } from "../print.ts";
-import { printRows } from "../print-rows.ts";
 import { listByDefault } from "../program.ts";
-import type { Column } from "../table.ts";
-import { neutraliseLine } from "../terminal.ts";
+import { print } from "../terminal/print.ts";
+import { printRows } from "../terminal/print-rows.ts";
+import type { Column } from "../terminal/table.ts";
+import { neutraliseLine } from "../terminal/terminal.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineList(listByDefault(command), context);

@@ -1,14 +1,14 @@
 import { type Command, Option } from "commander";
 import type { Quota, TenantQuota, Writ } from "../../client/index.ts";
-import { quotaLimits } from "../../contract/admin-shapes.ts";
+import { quotaLimits } from "../../contract/shapes/admin-shapes.ts";
 import { WritError } from "../../core/errors.ts";
-import { queuesAllowed } from "../../core/quota.ts";
-import { withWrit } from "../connection.ts";
+import { queuesAllowed } from "../../core/jobs/quota.ts";
+import { withWrit } from "../connection/connection.ts";
 import type { CliContext } from "../context.ts";
-import { print } from "../print.ts";
-import { printRows } from "../print-rows.ts";
 import { listByDefault, parsed } from "../program.ts";
-import { type Column, formatFields } from "../table.ts";
+import { print } from "../terminal/print.ts";
+import { printRows } from "../terminal/print-rows.ts";
+import { type Column, formatFields } from "../terminal/table.ts";
 
 type Limit = keyof Quota;
 type LimitFlags = Partial<Record<string, number | "none">>;

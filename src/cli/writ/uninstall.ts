@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { WritError } from "../../core/errors.ts";
 import type { CliContext } from "../context.ts";
-import { print } from "../print.ts";
 import { serviceRole } from "../service/role.ts";
 import { removeServiceFile, runServiceCommand } from "../service/run-steps.ts";
 import {
@@ -13,6 +12,7 @@ import {
   uninstallSteps,
 } from "../service/service-plan.ts";
 import { type ServicePlan, type ServiceRole, serviceNames } from "../service/unit.ts";
+import { print } from "../terminal/print.ts";
 
 export function define(command: Command, context: CliContext): void {
   command

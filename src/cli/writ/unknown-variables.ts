@@ -1,6 +1,6 @@
-import { similarWord } from "../../runtime/similar-word.ts";
+import { similarWord } from "../../runtime/settings/similar-word.ts";
 import type { CliContext } from "../context.ts";
-import { neutraliseLine } from "../terminal.ts";
+import { neutraliseLine } from "../terminal/terminal.ts";
 
 /** Every variable of ours that any program here, or a client in another language, reads. A test compares it with the sources. */
 export const knownVariables: ReadonlySet<string> = new Set(

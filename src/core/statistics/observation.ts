@@ -1,6 +1,6 @@
-import type { CountChanges } from "../effects.ts";
-import { executionTimeMs } from "../execution-time.ts";
-import type { JobRecord } from "../job.ts";
+import type { CountChanges } from "../jobs/effects.ts";
+import { executionTimeMs } from "../jobs/execution-time.ts";
+import type { JobRecord } from "../jobs/job.ts";
 
 /** Why a job failed, as failures are counted. */
 export type Cause = { type: string; code: string; reason: string };

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { routes } from "../../contract/routes.ts";
-import type { certView } from "../../contract/trust-view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { certView } from "../../contract/shapes/trust-view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 
 export type Cert = z.infer<typeof certView>;

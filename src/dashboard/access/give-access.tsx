@@ -1,5 +1,5 @@
-import { tokenRequest } from "../../contract/admin-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import { tokenRequest } from "../../contract/shapes/admin-shapes.ts";
 import { type Role, roles } from "../../core/identity.ts";
 import { callHub } from "../hub/call-hub.ts";
 import type { Person } from "../hub/session.ts";

@@ -1,5 +1,5 @@
-import { rotateRequest } from "../../contract/admin-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import { rotateRequest } from "../../contract/shapes/admin-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { ChoiceField, newDraft } from "../parts/form.tsx";
 import { askFirst } from "../shell/confirm.tsx";

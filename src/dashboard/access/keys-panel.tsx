@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { routes } from "../../contract/routes.ts";
-import type { keyView } from "../../contract/trust-view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { keyView } from "../../contract/shapes/trust-view-shapes.ts";
 import { rotationDueMs } from "../../core/key-times.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";

@@ -1,5 +1,5 @@
-import { lockdownRequest } from "../../contract/audit-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import { lockdownRequest } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { countLabel, useCounts } from "../hub/counts.ts";
 import { reloadLockdown, useLockdown } from "../hub/lockdown.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { auditQuery } from "../../contract/audit-shapes.ts";
+import type { auditQuery } from "../../contract/shapes/audit-shapes.ts";
 import { momentOf } from "../parts/time-range.ts";
 
 /** What is in the address. `record` begins the list at one record, so that a link can show it. */

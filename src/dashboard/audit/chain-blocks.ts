@@ -1,4 +1,4 @@
-import type { AuditCheckView } from "../../contract/audit-shapes.ts";
+import type { AuditCheckView } from "../../contract/shapes/audit-shapes.ts";
 
 type Block = { from: number; kind: "whole" | "broken" | "waiting" | "unchecked"; isHead: boolean };
 

@@ -1,6 +1,6 @@
 import { Fragment, useState } from "react";
-import type { AuditCheckView } from "../../contract/audit-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { AuditCheckView } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { countText, durationText, momentText, plural } from "../parts/format.ts";

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { AuditView } from "../../contract/audit-shapes.ts";
+import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import { countText, momentText, wholeMomentText } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { SeverityBadge } from "../parts/severity.tsx";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { AuditView } from "../../contract/audit-shapes.ts";
+import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import { trailText } from "./trail-text.ts";
 
 const record: AuditView = {

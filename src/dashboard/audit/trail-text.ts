@@ -1,4 +1,4 @@
-import type { AuditView } from "../../contract/audit-shapes.ts";
+import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import { shortId } from "../parts/format.ts";
 
 /** What happened, as a sentence about the one who did it. Details that are not named here stand beside it. */

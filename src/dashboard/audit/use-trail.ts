@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
-import type { AuditView } from "../../contract/audit-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { type AuditFilter, auditSearch } from "./audit-filter.ts";

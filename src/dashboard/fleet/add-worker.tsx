@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { workerId } from "../../contract/fields.ts";
+import { workerId } from "../../contract/shapes/fields.ts";
 import { errorText } from "../hub/call-hub.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useWorkers } from "../hub/workers.ts";

@@ -1,6 +1,6 @@
-import type { AuditView } from "../../contract/audit-shapes.ts";
-import { routes } from "../../contract/routes.ts";
-import type { WorkerView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";

@@ -1,5 +1,5 @@
 import { Fragment } from "react";
-import type { WorkerView } from "../../contract/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { useNow } from "../hub/clock.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { isReachable, useWorkers } from "../hub/workers.ts";

@@ -1,6 +1,6 @@
 import { useMemo, useRef } from "react";
-import { routes } from "../../contract/routes.ts";
-import type { WorkerView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 

@@ -1,5 +1,5 @@
-import { routes } from "../../contract/routes.ts";
-import type { WorkerView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { plural } from "../parts/format.ts";
 import { askFirst } from "../shell/confirm.tsx";

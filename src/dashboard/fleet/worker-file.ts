@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { isTrustedState } from "../../core/key-times.ts";
 import { readCerts } from "../access/certs.ts";
 import { callHub } from "../hub/call-hub.ts";

@@ -1,7 +1,7 @@
-import type { RouteInput } from "../../contract/build-request.ts";
-import { callRoute } from "../../contract/call-route.ts";
-import type { Received, RouteAnswer } from "../../contract/read-answer.ts";
-import type { Route } from "../../contract/route.ts";
+import type { RouteInput } from "../../contract/routes/build-request.ts";
+import { callRoute } from "../../contract/routes/call-route.ts";
+import type { Received, RouteAnswer } from "../../contract/routes/read-answer.ts";
+import type { Route } from "../../contract/routes/route.ts";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { refused, sessionHeaders, sessionId } from "./session.ts";
 

@@ -1,5 +1,5 @@
 import type { JobCounts, ListFilter } from "../../contract/list-query.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { countText } from "../parts/format.ts";
 import { callHub } from "./call-hub.ts";
 import { useQuery } from "./use-query.ts";

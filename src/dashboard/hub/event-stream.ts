@@ -1,8 +1,8 @@
-import { refusalOf } from "../../contract/read-answer.ts";
-import { apiPrefix } from "../../contract/route.ts";
-import { routes } from "../../contract/routes.ts";
-import type { HubPart, LiveEvent } from "../../contract/view-shapes.ts";
-import { parseSse } from "../../runtime/sse.ts";
+import { refusalOf } from "../../contract/routes/read-answer.ts";
+import { apiPrefix } from "../../contract/routes/route.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { HubPart, LiveEvent } from "../../contract/shapes/view-shapes.ts";
+import { parseSse } from "../../runtime/http/sse.ts";
 import { sessionHeaders } from "./session.ts";
 
 /** The hub sends a comment at least every 15 s; a stream that is silent for longer is dead. */

@@ -1,4 +1,4 @@
-import type { HubPart } from "../../contract/view-shapes.ts";
+import type { HubPart } from "../../contract/shapes/view-shapes.ts";
 import { hasCode } from "../../core/errors.ts";
 import { emptyBatch, type FeedEvent, readEvents, type StreamBatch } from "./event-stream.ts";
 import { refused, sessionId } from "./session.ts";

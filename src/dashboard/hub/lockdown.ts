@@ -1,5 +1,5 @@
-import type { LockdownView } from "../../contract/audit-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { LockdownView } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "./call-hub.ts";
 import { Store, useStore } from "./store.ts";
 import { useQuery } from "./use-query.ts";

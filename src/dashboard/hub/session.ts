@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import { callRoute } from "../../contract/call-route.ts";
-import { routes } from "../../contract/routes.ts";
-import type { identityView } from "../../contract/trust-view-shapes.ts";
+import { callRoute } from "../../contract/routes/call-route.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { identityView } from "../../contract/shapes/trust-view-shapes.ts";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { Store, useStore } from "./store.ts";
 

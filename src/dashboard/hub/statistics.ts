@@ -1,5 +1,5 @@
-import { routes } from "../../contract/routes.ts";
-import type { StatisticsView } from "../../contract/statistics-routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import { callHub } from "./call-hub.ts";
 import { type Query, useQuery } from "./use-query.ts";
 

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { callHub } from "./call-hub.ts";
 import { useQuery } from "./use-query.ts";
 

@@ -1,5 +1,5 @@
-import { routes } from "../../contract/routes.ts";
-import type { WorkerView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "./call-hub.ts";
 import { type Query, useQuery } from "./use-query.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EventView, JobView } from "../../contract/view-shapes.ts";
+import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 import { axisTexts } from "./attempt-bars.tsx";
 import { attemptsOf } from "./attempts.ts";
 

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { EventView, JobView } from "../../contract/view-shapes.ts";
+import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 import { countText, durationText, momentText } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";

@@ -1,5 +1,5 @@
-import type { EventView, JobView } from "../../contract/view-shapes.ts";
-import { isEnded, type JobState } from "../../core/job.ts";
+import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
+import { isEnded, type JobState } from "../../core/jobs/job.ts";
 
 export type Attempt = {
   number: number;

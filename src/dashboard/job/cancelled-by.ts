@@ -1,4 +1,4 @@
-import type { EventView, JobView } from "../../contract/view-shapes.ts";
+import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 
 /** Who cancelled a job, if an event tells, and when; null if nobody has since it was last queued. */
 export function cancelledBy(

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { JobView } from "../../contract/view-shapes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { momentText, plural, wholeMomentText } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { timeLimitText } from "./time-limit.ts";

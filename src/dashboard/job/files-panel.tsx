@@ -1,9 +1,9 @@
 import { useState } from "react";
-import { buildRequest } from "../../contract/build-request.ts";
-import { routes } from "../../contract/routes.ts";
-import type { ArtifactList } from "../../contract/storage-shapes.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
-import { imageTypeOf } from "../../core/image-type.ts";
+import { buildRequest } from "../../contract/routes/build-request.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { ArtifactList } from "../../contract/shapes/storage-shapes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
+import { imageTypeOf } from "../../core/text/image-type.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { bytesText, countText, plural } from "../parts/format.ts";

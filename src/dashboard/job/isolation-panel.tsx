@@ -1,4 +1,4 @@
-import type { JobView } from "../../contract/view-shapes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { Icon } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 

@@ -1,8 +1,8 @@
 import { useRef } from "react";
 import { commandOf } from "../../contract/kinds.ts";
-import { routes } from "../../contract/routes.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
-import { isEnded } from "../../core/job.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
+import { isEnded } from "../../core/jobs/job.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { durationText, shortId } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";

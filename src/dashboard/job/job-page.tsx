@@ -1,10 +1,10 @@
 import { useEffect } from "react";
 import { commandOf } from "../../contract/kinds.ts";
-import { routes } from "../../contract/routes.ts";
-import type { EventView, JobView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { WritError } from "../../core/errors.ts";
-import { isEnded } from "../../core/job.ts";
+import { isEnded } from "../../core/jobs/job.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { mayOf, usePerson } from "../hub/session.ts";

@@ -1,7 +1,7 @@
-import { routes } from "../../contract/routes.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { WritError } from "../../core/errors.ts";
-import { isActive, isEnded } from "../../core/job.ts";
+import { isActive, isEnded } from "../../core/jobs/job.ts";
 import type { BundleStep } from "../../signing/check-bundle.ts";
 import { checkBundle } from "../../signing/check-bundle.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";

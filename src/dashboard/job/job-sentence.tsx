@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { EventView, JobView } from "../../contract/view-shapes.ts";
+import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { deadLetterTime } from "../parts/dead-letter-time.ts";
 import { durationText, momentText, plural } from "../parts/format.ts";

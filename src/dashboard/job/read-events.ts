@@ -1,5 +1,5 @@
-import { routes } from "../../contract/routes.ts";
-import type { EventView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { EventView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 
 const pageEvents = 1_000;

@@ -1,5 +1,5 @@
-import type { JobView } from "../../contract/view-shapes.ts";
-import { isEnded } from "../../core/job.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
+import { isEnded } from "../../core/jobs/job.ts";
 import { type LimitsText, resolveLimits } from "../../core/limits.ts";
 import { ranMs } from "../jobs/row-text.tsx";
 import { bytesText, countText, durationText } from "../parts/format.ts";

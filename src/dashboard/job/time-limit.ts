@@ -1,4 +1,4 @@
-import type { JobView } from "../../contract/view-shapes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { durationText } from "../parts/format.ts";
 
 type Limited = Pick<JobView, "timeout_sec" | "submitted_timeout_sec">;

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { JobView } from "../../contract/view-shapes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 
 /** What a job uses at present, between its last two reports. */
 type Rates = { cores: number; readBytesPerSec: number; writeBytesPerSec: number };

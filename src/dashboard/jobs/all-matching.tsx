@@ -1,5 +1,5 @@
 import type { BulkFilter } from "../../contract/list-query.ts";
-import { type ListedState, stateBehind } from "../../core/job.ts";
+import { type ListedState, stateBehind } from "../../core/jobs/job.ts";
 import { type Act, askBulk } from "./ask-bulk.tsx";
 import { cancellable, retryable } from "./bulk-bar.tsx";
 import { filterText } from "./filter-text.ts";

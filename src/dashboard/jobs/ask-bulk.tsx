@@ -1,5 +1,5 @@
 import type { BulkFilter } from "../../contract/list-query.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { countText, plural } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";

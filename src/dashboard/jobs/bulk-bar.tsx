@@ -1,5 +1,5 @@
-import type { JobSummary } from "../../contract/view-shapes.ts";
-import type { JobState } from "../../core/job.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
+import type { JobState } from "../../core/jobs/job.ts";
 import { countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { showToast } from "../shell/toasts.tsx";

@@ -1,4 +1,4 @@
-import type { JobSummary } from "../../contract/view-shapes.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { foundAs } from "./job-filter.ts";

@@ -1,6 +1,6 @@
 import type { ListFilter } from "../../contract/list-query.ts";
-import type { LiveEvent } from "../../contract/view-shapes.ts";
-import { type JobState, jobStates, type ListedState } from "../../core/job.ts";
+import type { LiveEvent } from "../../contract/shapes/view-shapes.ts";
+import { type JobState, jobStates, type ListedState } from "../../core/jobs/job.ts";
 import { isScheduled } from "../parts/is-scheduled.ts";
 import { momentOf } from "../parts/time-range.ts";
 

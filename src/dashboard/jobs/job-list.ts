@@ -1,5 +1,5 @@
-import { routes } from "../../contract/routes.ts";
-import type { JobSummary } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { type Changes, onChanges } from "../hub/live-feed.ts";
 import { Store } from "../hub/store.ts";

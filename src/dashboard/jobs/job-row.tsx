@@ -1,5 +1,5 @@
 import { type MouseEvent, memo } from "react";
-import type { JobSummary } from "../../contract/view-shapes.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import { useHasPassed } from "../hub/clock.ts";
 import { ageText, shortId, wholeMomentText } from "../parts/format.ts";
 import { PlainText, plainText } from "../parts/plain-text.tsx";

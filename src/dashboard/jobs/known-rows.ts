@@ -1,5 +1,5 @@
-import type { JobSummary } from "../../contract/view-shapes.ts";
-import { isEnded } from "../../core/job.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
+import { isEnded } from "../../core/jobs/job.ts";
 import type { FeedEvent } from "../hub/event-stream.ts";
 import { patchRow } from "./patch-row.ts";
 

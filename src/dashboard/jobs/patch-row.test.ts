@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobSummary } from "../../contract/view-shapes.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import type { FeedEvent } from "../hub/event-stream.ts";
 import { patchRow } from "./patch-row.ts";
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
-import type { JobSummary } from "../../contract/view-shapes.ts";
-import { isEnded } from "../../core/job.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
+import { isEnded } from "../../core/jobs/job.ts";
 import { useHasPassed } from "../hub/clock.ts";
 import { durationText } from "../parts/format.ts";
 import { lastLineOf } from "../parts/last-line.ts";

@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { buildRequest } from "../../contract/build-request.ts";
-import { routes } from "../../contract/routes.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
-import { isEnded } from "../../core/job.ts";
-import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
+import { buildRequest } from "../../contract/routes/build-request.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
+import { isEnded } from "../../core/jobs/job.ts";
+import { type OutputStream, outputStreams } from "../../core/jobs/output-stream.ts";
 import { useStore } from "../hub/store.ts";
 import { bytesText, countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";

@@ -1,7 +1,7 @@
-import { buildRequest } from "../../contract/build-request.ts";
-import { routes } from "../../contract/routes.ts";
-import { isActive } from "../../core/job.ts";
-import type { OutputStream } from "../../core/output-stream.ts";
+import { buildRequest } from "../../contract/routes/build-request.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import { isActive } from "../../core/jobs/job.ts";
+import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { sessionHeaders } from "../hub/session.ts";
 import { Store } from "../hub/store.ts";

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "react";
-import { routes } from "../../contract/routes.ts";
-import type { OutputStream } from "../../core/output-stream.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useStore } from "../hub/store.ts";
 import { textOf } from "./line-layout.ts";

@@ -1,5 +1,5 @@
-import { routes } from "../../contract/routes.ts";
-import type { StatisticsView } from "../../contract/statistics-routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
 import { useQuery } from "../hub/use-query.ts";

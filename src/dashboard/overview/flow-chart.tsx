@@ -1,5 +1,5 @@
 import { type PointerEvent, useEffect, useRef, useState } from "react";
-import type { StatisticsView } from "../../contract/statistics-routes.ts";
+import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import { durationText, momentText } from "../parts/format.ts";
 import { Axes, FailedBars, Lines, Pointer, Tip } from "./flow-layers.tsx";
 import { chartHeight, flowScale } from "./flow-scale.ts";

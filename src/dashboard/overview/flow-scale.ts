@@ -1,4 +1,4 @@
-import type { StatisticsView } from "../../contract/statistics-routes.ts";
+import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 
 export const chartHeight = 240;
 const left = 44;

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { StatisticsView } from "../../contract/statistics-routes.ts";
+import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import { countText, durationText, rateText } from "../parts/format.ts";
 import { Spark } from "../parts/spark.tsx";
 

@@ -1,4 +1,4 @@
-import { isScheduled as isScheduledAt, type JobState } from "../../core/job.ts";
+import { isScheduled as isScheduledAt, type JobState } from "../../core/jobs/job.ts";
 
 /** Whether the time of a job in a list has not come. */
 export function isScheduled(job: { status: JobState; attempt: number; run_at: number }): boolean {

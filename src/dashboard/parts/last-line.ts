@@ -1,4 +1,4 @@
-import type { JobView } from "../../contract/view-shapes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 
 type Failure = JobView["fail_history"][number];
 

@@ -1,5 +1,5 @@
-import type { WorkerView } from "../../contract/view-shapes.ts";
-import type { JobState } from "../../core/job.ts";
+import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { JobState } from "../../core/jobs/job.ts";
 import { useLockdown } from "../hub/lockdown.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { isScheduled } from "./is-scheduled.ts";

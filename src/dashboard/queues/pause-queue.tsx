@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { isRight, newDraft, TextField } from "../parts/form.tsx";
 import { askFirst } from "../shell/confirm.tsx";

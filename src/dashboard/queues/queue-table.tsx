@@ -1,6 +1,6 @@
 import { Fragment } from "react";
 import type { z } from "zod";
-import type { queueView } from "../../contract/admin-shapes.ts";
+import type { queueView } from "../../contract/shapes/admin-shapes.ts";
 import { countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { setPaused } from "./pause-queue.tsx";

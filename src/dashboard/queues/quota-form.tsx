@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { quotaLimits, quota as quotaShape, type tenantQuota } from "../../contract/admin-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import { quotaLimits, quota as quotaShape, type tenantQuota } from "../../contract/shapes/admin-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { isRight, newDraft, TextField } from "../parts/form.tsx";
 import { bytesText } from "../parts/format.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { quotaLimits, type tenantQuota } from "../../contract/admin-shapes.ts";
+import { quotaLimits, type tenantQuota } from "../../contract/shapes/admin-shapes.ts";
 import { useTenants } from "../hub/tenants.ts";
 import { bytesText, countText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";

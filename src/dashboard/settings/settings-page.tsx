@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { shownSetting } from "../../contract/admin-shapes.ts";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { shownSetting } from "../../contract/shapes/admin-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useHealth } from "../hub/health.ts";
 import { useQuery } from "../hub/use-query.ts";

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { reloadLockdown } from "../hub/lockdown.ts";
 import { askFirst } from "./confirm.tsx";

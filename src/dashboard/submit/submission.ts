@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { kinds, type RunKind } from "../../contract/kinds.ts";
-import { type JobSubmission, jobSubmission } from "../../contract/submit-shapes.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
+import { type JobSubmission, jobSubmission } from "../../contract/shapes/submit-shapes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { fieldLabels } from "./field-labels.ts";
 import { joinWords, splitWords } from "./shell-words.ts";
 

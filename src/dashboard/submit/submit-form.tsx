@@ -1,9 +1,9 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { kindNames, type RunKind } from "../../contract/kinds.ts";
-import { routes } from "../../contract/routes.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
-import { executionLocations } from "../../core/document.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { defaultTenant } from "../../core/identity.ts";
+import { executionLocations } from "../../core/jobs/document.ts";
 import { networks } from "../../core/limits.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { usePerson } from "../hub/session.ts";

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
-import { routes } from "../../contract/routes.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { shortId } from "../parts/format.ts";
 import { ErrorBand } from "../parts/notices.tsx";

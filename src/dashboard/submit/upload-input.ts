@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import type { inputs } from "../../contract/file-shapes.ts";
-import { apiPrefix } from "../../contract/route.ts";
-import { routes } from "../../contract/routes.ts";
+import { apiPrefix } from "../../contract/routes/route.ts";
+import { routes } from "../../contract/routes/routes.ts";
+import type { inputs } from "../../contract/shapes/file-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { bytesText } from "../parts/format.ts";
 

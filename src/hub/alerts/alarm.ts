@@ -1,4 +1,4 @@
-import { backOffMs } from "../../runtime/back-off.ts";
+import { backOffMs } from "../../runtime/clock/back-off.ts";
 import type { NewMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { type Channel, trySend } from "./channel.ts";

@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 
 /** An incomplete channel would otherwise be noticed only when it is needed. */
 export function checkAlertSettings(settings: HubSettings): void {

@@ -1,5 +1,5 @@
-import type { Clock } from "../../runtime/clock.ts";
-import type { HubSettings } from "../settings.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import type { Channel } from "./channel.ts";
 import { smtpChannel } from "./smtp.ts";
 import { telegramChannel } from "./telegram.ts";

@@ -1,5 +1,5 @@
-import { fits } from "../../core/queue-key.ts";
-import type { WaitingQueue } from "../../store/list-waiting-queues.ts";
+import { fits } from "../../core/jobs/queue-key.ts";
+import type { WaitingQueue } from "../../store/queues/list-waiting-queues.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { Trouble } from "./troubles.ts";
 

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { startBotServer } from "../../../test/support/bot-server.ts";
 import { WritError } from "../../core/errors.ts";
-import { type HandClock, handClock } from "../../runtime/hand-clock.testing.ts";
-import { silentLogger } from "../../runtime/logger.ts";
-import { DatabaseOutage } from "../database-outage.ts";
+import { type HandClock, handClock } from "../../runtime/clock/hand-clock.testing.ts";
+import { silentLogger } from "../../runtime/log/logger.ts";
+import { DatabaseOutage } from "../database/database-outage.ts";
 import { FailureLog } from "../failure-log.ts";
 import { createOutageWatch } from "./outage-watch.ts";
 import { webhookChannel } from "./webhook.ts";

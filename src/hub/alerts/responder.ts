@@ -1,6 +1,6 @@
 import type { LoggedEvent, NewEvent } from "../../core/events.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
-import type { WorkerOwner } from "../../store/worker-owner.ts";
+import type { WorkerOwner } from "../../store/workers/worker-owner.ts";
 import type { HubDeps } from "../deps.ts";
 import { unlessLeadLost } from "../leadership.ts";
 import { lockDown, lockTenant } from "../use-cases/access/lockdown.ts";

@@ -1,4 +1,4 @@
-import { backOffMs } from "../../runtime/back-off.ts";
+import { backOffMs } from "../../runtime/clock/back-off.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { OutboxMessage } from "../../store/response-store.ts";
 import type { HubDeps } from "../deps.ts";

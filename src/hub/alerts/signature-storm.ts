@@ -1,5 +1,5 @@
 import type { LoggedEvent } from "../../core/events.ts";
-import type { WorkerOwner } from "../../store/worker-owner.ts";
+import type { WorkerOwner } from "../../store/workers/worker-owner.ts";
 import { workerOf } from "./response-rules.ts";
 
 /**

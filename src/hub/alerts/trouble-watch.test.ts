@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { stillEnv } from "../../../test/support/hub.ts";
 import { registerWorker, submitJob } from "../../../test/support/jobs.ts";
 import { type MemoryHub, startMemoryHub } from "../../../test/support/memory-hub.ts";
-import { handClock } from "../../runtime/hand-clock.testing.ts";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import { createTroubleWatch } from "./trouble-watch.ts";
 
 /** A hub whose watch runs by a clock of its own, and what it has to say, one line for each message. */

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { type Channel, SendError, withoutAddress } from "./channel.ts";
 
 type WebhookSettings = { url: string; secret: string };

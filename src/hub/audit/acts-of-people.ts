@@ -1,6 +1,6 @@
-import { workerRoutes } from "../../contract/worker-routes.ts";
+import { workerRoutes } from "../../contract/routes/worker-routes.ts";
 import type { EventKind } from "../../core/events.ts";
-import type { SealedRecord } from "../../store/audit-record.ts";
+import type { SealedRecord } from "../../store/log/audit-record.ts";
 
 /**
  * What people do beside submitting, which is mostly the work of programs. Of the last two, only some are: see `isByPerson`.

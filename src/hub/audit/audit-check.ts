@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import type { HubDeps } from "../deps.ts";
-import { placesOf } from "../settings.ts";
+import { placesOf } from "../settings/settings.ts";
 import { type AuditVerdict, verifyAudit } from "./verify-audit.ts";
 
 type Deps = Pick<HubDeps, "home" | "settings" | "clock" | "store" | "failures">;

@@ -1,7 +1,7 @@
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../../core/errors.ts";
-import { writePrivateFile } from "../../runtime/private-file.ts";
+import { writePrivateFile } from "../../runtime/files/private-file.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { type SigningKey, signText, type VerifyingKey, verifyText } from "../../signing/ed25519.ts";
 import type { AuditMark } from "../../store/audit-store.ts";

@@ -1,5 +1,5 @@
-import { type AuditRecord, firstHash } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
+import { type AuditRecord, firstHash } from "../../store/log/audit-record.ts";
 import { newestMark } from "./audit-marks.ts";
 import type { AuditFault, AuditVerdict } from "./verify-audit.ts";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
 import { hasCode } from "../../core/errors.ts";
-import { writePrivateFile } from "../../runtime/private-file.ts";
-import type { SealedRecord } from "../../store/audit-record.ts";
+import { writePrivateFile } from "../../runtime/files/private-file.ts";
+import type { SealedRecord } from "../../store/log/audit-record.ts";
 
 const compress = promisify(gzip);
 const fileName = /^(\d{4}-\d{2}-\d{2})\.ndjson\.gz$/;

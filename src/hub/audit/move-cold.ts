@@ -1,4 +1,4 @@
-import type { SealedRecord } from "../../store/audit-record.ts";
+import type { SealedRecord } from "../../store/log/audit-record.ts";
 import type { HubDeps } from "../deps.ts";
 import { signMark } from "./audit-marks.ts";
 import { appendCold, dayOf, listColdDays, readCold, removeCold } from "./cold-files.ts";

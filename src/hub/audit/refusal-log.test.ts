@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { NewEvent } from "../../core/events.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
-import { handClock } from "../../runtime/hand-clock.testing.ts";
+import { type Clock, systemClock } from "../../runtime/clock/clock.ts";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import { type Refusal, RefusalLog } from "./refusal-log.ts";
 
 function logOf(clock: Clock = systemClock): { log: RefusalLog; written: NewEvent[] } {

@@ -1,5 +1,5 @@
 import type { NewEvent } from "../../core/events.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import type { Store } from "../../store/store.ts";
 

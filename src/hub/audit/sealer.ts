@@ -1,6 +1,6 @@
 import { repeat, type Service } from "../../runtime/service.ts";
-import { firstHash } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
+import { firstHash } from "../../store/log/audit-record.ts";
 import type { HubDeps } from "../deps.ts";
 import { appendMark, signMark } from "./audit-marks.ts";
 

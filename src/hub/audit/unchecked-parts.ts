@@ -1,5 +1,5 @@
-import type { HotRow } from "../../store/audit-reader.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
+import type { HotRow } from "../../store/log/audit-reader.ts";
 import { newestMark } from "./audit-marks.ts";
 import type { ChainCheck } from "./chain-check.ts";
 

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { VerifyingKey } from "../../signing/ed25519.ts";
-import type { HotRow } from "../../store/audit-reader.ts";
-import { type AuditRecord, auditHash, auditRecord } from "../../store/audit-record.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
-import type { DatabasePlace } from "../database-place.ts";
-import { readKnownDatabase } from "../known-database.ts";
-import { openAuditReader } from "../open-database.ts";
+import type { HotRow } from "../../store/log/audit-reader.ts";
+import { type AuditRecord, auditHash, auditRecord } from "../../store/log/audit-record.ts";
+import type { DatabasePlace } from "../database/database-place.ts";
+import { readKnownDatabase } from "../database/known-database.ts";
+import { openAuditReader } from "../database/open-database.ts";
 import { isMarkValid, newestMark, readMarks } from "./audit-marks.ts";
 import { ChainCheck } from "./chain-check.ts";
 import { isGone, listColdDays, readColdLines } from "./cold-files.ts";

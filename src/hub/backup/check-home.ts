@@ -1,5 +1,5 @@
 import { type AuditSource, verifyAudit } from "../audit/verify-audit.ts";
-import { findBrokenSeals } from "../open-database.ts";
+import { findBrokenSeals } from "../database/open-database.ts";
 
 export const faultsShown = 20;
 

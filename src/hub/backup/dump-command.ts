@@ -1,4 +1,4 @@
-import type { DatabasePlace } from "../database-place.ts";
+import type { DatabasePlace } from "../database/database-place.ts";
 
 /** The commands that dump and restore the tables of a hub in PostgreSQL. They ask for the password, or read ~/.pgpass. */
 export function dumpCommand(place: Extract<DatabasePlace, { kind: "postgres" }>): string {

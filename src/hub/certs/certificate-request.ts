@@ -1,4 +1,4 @@
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import type { CertificateRequest } from "./ensure-certs.ts";
 
 /** The certificates that a hub with these settings needs. */

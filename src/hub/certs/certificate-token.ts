@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import { tryParseJson } from "../../core/json-value.ts";
+import { tryParseJson } from "../../core/text/json-value.ts";
 import { macOfText } from "../../signing/mac.ts";
 import type { CertificateFacts } from "./verify-peer.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { WritError } from "../../core/errors.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { lockFile } from "../../runtime/file-lock.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
+import { lockFile } from "../../runtime/files/file-lock.ts";
 import { certPaths } from "./cert-paths.ts";
 
 /** Making a few certificates takes well under a second. */

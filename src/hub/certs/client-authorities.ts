@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
-import { readSmallFile } from "../../runtime/private-file.ts";
+import { readSmallFile } from "../../runtime/files/private-file.ts";
 
 /** A folder with more files does not contain authorities. */
 const filesMax = 1000;

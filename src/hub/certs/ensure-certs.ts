@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { defaultTenant } from "../../core/identity.ts";
-import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
+import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
 import { type CertPaths, certPaths } from "./cert-paths.ts";
 import { userRule } from "./certificate-subject.ts";
 import { withCertsLock } from "./certs-lock.ts";

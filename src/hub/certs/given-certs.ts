@@ -1,5 +1,5 @@
 import type { X509Certificate } from "node:crypto";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import { readClientAuthorities } from "./client-authorities.ts";
 import { renewBeforeMs } from "./ensure-certs.ts";
 import { givenPaths, readGivenPair } from "./hub-tls.ts";

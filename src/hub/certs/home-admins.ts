@@ -1,8 +1,8 @@
 import type { X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
-import { tryParseJson } from "../../core/json-value.ts";
-import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
+import { tryParseJson } from "../../core/text/json-value.ts";
+import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
 import { FollowedFile } from "./followed-file.ts";
 
 const shape = z.strictObject({ fingerprints: z.array(z.string().regex(/^[0-9a-f]{64}$/)) });

@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import { certPaths } from "./cert-paths.ts";
 import { readClientAuthorities } from "./client-authorities.ts";
 import { type CertificateRequest, ensureCerts } from "./ensure-certs.ts";

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { readPrivateFile } from "../../runtime/private-file.ts";
+import { readPrivateFile } from "../../runtime/files/private-file.ts";
 import { certPaths } from "./cert-paths.ts";
 import { readSubject } from "./certificate-subject.ts";
 import { renewBeforeMs } from "./ensure-certs.ts";

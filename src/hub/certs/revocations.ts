@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
-import { tryParseJson } from "../../core/json-value.ts";
-import { readPrivateFile, writePrivateFile } from "../../runtime/private-file.ts";
+import { tryParseJson } from "../../core/text/json-value.ts";
+import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
 import { FollowedFile } from "./followed-file.ts";
 
 type Revocation = { serial: string; user: string | null; revoked_at: number };

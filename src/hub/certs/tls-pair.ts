@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { WritError } from "../../core/errors.ts";
-import { readSmallFile } from "../../runtime/private-file.ts";
-import { strictTls } from "../../runtime/tls.ts";
+import { readSmallFile } from "../../runtime/files/private-file.ts";
+import { strictTls } from "../../runtime/http/tls.ts";
 import type { KeyPair } from "./make-certificate.ts";
 
 export type PairPaths = { certPath: string; keyPath: string };

@@ -1,7 +1,7 @@
 import type { Http2SecureServer, Http2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 
 /** A connection whose right has ended is told at the next look, and cut off at the one after: within 5 s. */

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type TLSSocket } from "node:tls";
 import { WritError } from "../../core/errors.ts";
-import { type GrpcAddress, parseGrpcAddresses } from "../../runtime/grpc-address.ts";
-import { createHttpClient } from "../../runtime/http-client.ts";
+import { createHttpClient } from "../../runtime/http/http-client.ts";
+import { type GrpcAddress, parseGrpcAddresses } from "../../runtime/hubs/grpc-address.ts";
 
 type NewHub = {
   to: readonly string[];

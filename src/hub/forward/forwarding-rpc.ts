@@ -6,16 +6,16 @@ import {
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Code } from "@connectrpc/connect";
-import type { Clock } from "../../runtime/clock.ts";
-import { movedToHeader } from "../../runtime/moved-hub.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { tlsContext } from "../../runtime/http/tls.ts";
+import { movedToHeader } from "../../runtime/hubs/moved-hub.ts";
 import type { Service } from "../../runtime/service.ts";
-import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import { Http2Connections } from "../connections/http2-connections.ts";
 import { limitAddresses } from "../connections/limit-addresses.ts";
 import { listenForRpc } from "../rpc/server.ts";
 import { statusMessage } from "../rpc/status-message.ts";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import { movedError } from "./tell-moved.ts";
 
 type Moved = {

@@ -1,7 +1,7 @@
 import { errorTable, WritError } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { movedToHeader } from "../../runtime/moved-hub.ts";
-import { discardBody } from "../http/discard-body.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { movedToHeader } from "../../runtime/hubs/moved-hub.ts";
+import { discardBody } from "../http/bodies/discard-body.ts";
 import type { Listener } from "../http/listener.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import type { Route } from "../../contract/route.ts";
-import { routes } from "../../contract/routes.ts";
+import type { Route } from "../../contract/routes/route.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { WritError } from "../../core/errors.ts";
 import { authenticate } from "../use-cases/access/authenticate.ts";
 import { readMetrics } from "../use-cases/access/read-metrics.ts";
@@ -12,7 +12,7 @@ import { credentialsOf, originOf } from "./credentials.ts";
 import { openExchange } from "./exchange.ts";
 import { createHealth } from "./health.ts";
 import { logCall } from "./log-call.ts";
-import { bindPages } from "./pages.ts";
+import { bindPages } from "./pages/pages.ts";
 import { checkHost, refuse } from "./refuse.ts";
 import { responseOf } from "./reply.ts";
 

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import type { Route } from "../../contract/route.ts";
-import { type RouteName, routes } from "../../contract/routes.ts";
+import type { Route } from "../../contract/routes/route.ts";
+import { type RouteName, routes } from "../../contract/routes/routes.ts";
 import { apiPrefixes } from "./api-prefixes.ts";
 import type { HttpDeps, HttpEnv } from "./call.ts";
 import { responseOf } from "./reply.ts";

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Context } from "hono";
 import type { z } from "zod";
-import type { Part, Route, StatusOf } from "../../contract/route.ts";
-import type { RouteName, routes } from "../../contract/routes.ts";
+import type { Part, Route, StatusOf } from "../../contract/routes/route.ts";
+import type { RouteName, routes } from "../../contract/routes/routes.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { JobToken } from "../../signing/job-token.ts";
 import type { HubDeps } from "../deps.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
+import type { OpenBodies } from "./bodies/open-bodies.ts";
 import type { Exchange } from "./exchange.ts";
-import type { OpenBodies } from "./open-bodies.ts";
-import type { OpenStreams } from "./open-streams.ts";
+import type { OpenStreams } from "./streams/open-streams.ts";
 
 export type HttpEnv = {
   Bindings: { incoming: IncomingMessage; outgoing: ServerResponse };

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
 import { headerValues } from "./exchange.ts";
 

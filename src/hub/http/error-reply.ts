@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable, WritError } from "../../core/errors.ts";
-import { redactText } from "../../runtime/redact.ts";
+import { redactText } from "../../runtime/log/redact.ts";
 import type { HubDeps } from "../deps.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 

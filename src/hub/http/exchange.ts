@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { RouteName } from "../../contract/routes.ts";
+import type { RouteName } from "../../contract/routes/routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 

@@ -1,5 +1,5 @@
-import type { Route } from "../../contract/route.ts";
-import { type RouteName, routes } from "../../contract/routes.ts";
+import type { Route } from "../../contract/routes/route.ts";
+import { type RouteName, routes } from "../../contract/routes/routes.ts";
 import { apiPrefixes } from "./api-prefixes.ts";
 
 export type FoundRoute = { name: RouteName; params: Record<string, string> };

@@ -1,4 +1,4 @@
-import type { HealthView } from "../../contract/probe-routes.ts";
+import type { HealthView } from "../../contract/routes/probe-routes.ts";
 import { WritError } from "../../core/errors.ts";
 import { databaseKind } from "../use-cases/access/list-hubs.ts";
 import type { HttpDeps } from "./call.ts";

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import type { HttpDeps } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 

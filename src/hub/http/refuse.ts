@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { invalidArgument, WritError } from "../../core/errors.ts";
+import { discardBody } from "./bodies/discard-body.ts";
 import { type HttpDeps, written } from "./call.ts";
-import { discardBody } from "./discard-body.ts";
 import { errorReply } from "./error-reply.ts";
 import { type Exchange, headerValues } from "./exchange.ts";
 import type { Reply } from "./reply.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { routes } from "../../contract/routes.ts";
+import { routes } from "../../contract/routes/routes.ts";
 import { type Answer, written } from "./call.ts";
 import { replyTo, responseOf } from "./reply.ts";
 

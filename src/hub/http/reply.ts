@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { answerRow, type Route } from "../../contract/route.ts";
+import { answerRow, type Route } from "../../contract/routes/route.ts";
 import { type AnyAnswer, JsonText, written } from "./call.ts";
 import { keepAliveHeaders } from "./keep-alive.ts";
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { bodyBytes, type Route } from "../../contract/route.ts";
-import { type RouteName, routes } from "../../contract/routes.ts";
+import { bodyBytes, type Route } from "../../contract/routes/route.ts";
+import { type RouteName, routes } from "../../contract/routes/routes.ts";
 import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
@@ -12,12 +12,12 @@ import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { checkSession } from "../use-cases/access/sessions.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
 import { authenticateJob, isJobToken } from "../use-cases/files/authenticate-job.ts";
+import { compressReply } from "./bodies/compress-reply.ts";
+import { hungUp, readBytes, readJson } from "./bodies/read-body.ts";
 import type { AnyAnswer, Call, HttpDeps } from "./call.ts";
-import { compressReply } from "./compress-reply.ts";
 import { checkBrowser, credentialsOf, originOf, sessionHeader } from "./credentials.ts";
 import { type Exchange, headerOf } from "./exchange.ts";
-import { handlers } from "./handlers.ts";
-import { hungUp, readBytes, readJson } from "./read-body.ts";
+import { handlers } from "./handlers/handlers.ts";
 import { type Reply, replyTo } from "./reply.ts";
 
 /** A request whose route is known, with the parts of its address as they were sent. */

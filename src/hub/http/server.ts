@@ -2,15 +2,15 @@ import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { WritError } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { isLoopback } from "../../runtime/hub-address.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { tlsContext } from "../../runtime/http/tls.ts";
+import { isLoopback } from "../../runtime/hubs/hub-address.ts";
 import type { Service } from "../../runtime/service.ts";
-import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import { limitAddresses } from "../connections/limit-addresses.ts";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
+import { LateRequests } from "./bodies/late-requests.ts";
 import { keepAliveMs } from "./keep-alive.ts";
-import { LateRequests } from "./late-requests.ts";
 import type { Listener } from "./listener.ts";
 
 /** The headers of a request must arrive within ten seconds; `LateRequests` says how long the rest may take. */

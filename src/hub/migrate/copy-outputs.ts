@@ -1,9 +1,9 @@
-import { outputStreams } from "../../core/output-stream.ts";
+import { outputStreams } from "../../core/jobs/output-stream.ts";
 import type { OutputName, Outputs } from "../../output/outputs.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
 import { noFailpoint } from "../../runtime/failpoint.ts";
 import { openOutputs } from "../open-outputs.ts";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import type { OnProgress } from "./copy-parts.ts";
 import { refused, type Side } from "./side.ts";
 

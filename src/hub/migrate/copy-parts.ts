@@ -6,7 +6,7 @@ import {
   type DatabaseCopy,
   keyOf,
   type PartProgress,
-} from "../../store/database-copy.ts";
+} from "../../store/database/database-copy.ts";
 import { refused } from "./side.ts";
 
 /** How far a migration is. */

@@ -1,14 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import { WritError } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { readMacKey } from "../../signing/key-files.ts";
 import { checkValueOf } from "../../signing/mac.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
-import { type CopiedIdentity, type DatabaseCopy, howToName, isEmpty } from "../../store/database-copy.ts";
+import {
+  type CopiedIdentity,
+  type DatabaseCopy,
+  howToName,
+  isEmpty,
+} from "../../store/database/database-copy.ts";
 import { readMarks } from "../audit/audit-marks.ts";
 import { checkHome, faultsShown, type HomeFindings, sealFault } from "../backup/check-home.ts";
-import { lockHome } from "../home-lock.ts";
-import { lookAtSettings, placesOf } from "../settings.ts";
+import { lockHome } from "../home/home-lock.ts";
+import { lookAtSettings, placesOf } from "../settings/settings.ts";
 import { copyOutputs } from "./copy-outputs.ts";
 import { compareRows, copyRows, countRows, type OnProgress } from "./copy-parts.ts";
 import {

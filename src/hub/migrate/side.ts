@@ -1,10 +1,10 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { WritError } from "../../core/errors.ts";
-import type { DatabaseCopy } from "../../store/database-copy.ts";
-import { checkDatabaseAddress } from "../database-address.ts";
-import type { DatabasePlace } from "../database-place.ts";
-import { lockDatabase, openDatabaseCopy } from "../open-database.ts";
-import type { HubSettings } from "../settings.ts";
+import type { DatabaseCopy } from "../../store/database/database-copy.ts";
+import { checkDatabaseAddress } from "../database/database-address.ts";
+import type { DatabasePlace } from "../database/database-place.ts";
+import { lockDatabase, openDatabaseCopy } from "../database/open-database.ts";
+import type { HubSettings } from "../settings/settings.ts";
 
 /** One of the two databases of a migration. */
 export type Side = {

@@ -1,8 +1,8 @@
 import { WritError } from "../../core/errors.ts";
 import type { LoggedEvent } from "../../core/events.ts";
-import type { JobRecord, JobState } from "../../core/job.ts";
-import type { JsonObject } from "../../core/json-value.ts";
-import { type RegistryState, registryState } from "../../core/state-names.ts";
+import type { JobRecord, JobState } from "../../core/jobs/job.ts";
+import { type RegistryState, registryState } from "../../core/jobs/state-names.ts";
+import type { JsonObject } from "../../core/text/json-value.ts";
 import type { MqttMessage } from "../../runtime/mqtt/connect-mqtt.ts";
 import { buildMessage } from "../../signing/job-message.ts";
 import type { Store } from "../../store/store.ts";

@@ -1,6 +1,6 @@
 import { WritError } from "../../core/errors.ts";
-import { backOffMs } from "../../runtime/back-off.ts";
-import type { Timer } from "../../runtime/clock.ts";
+import { backOffMs } from "../../runtime/clock/back-off.ts";
+import type { Timer } from "../../runtime/clock/clock.ts";
 import {
   connectMqtt,
   type MqttConnection,

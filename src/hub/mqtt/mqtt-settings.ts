@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { codeOf } from "../../core/errors.ts";
-import { isLoopback } from "../../runtime/hub-address.ts";
+import { isLoopback } from "../../runtime/hubs/hub-address.ts";
 import { type BrokerAddress, parseBrokerUrl } from "../../runtime/mqtt/broker-address.ts";
 import type { MqttOptions } from "../../runtime/mqtt/connect-mqtt.ts";
-import { readSecret, refusedSetting } from "../secret-setting.ts";
-import type { HubSettings } from "../settings.ts";
+import { readSecret, refusedSetting } from "../settings/secret-setting.ts";
+import type { HubSettings } from "../settings/settings.ts";
 
 type Given = Pick<
   HubSettings,

@@ -2,7 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { StreamOutputResponseSchema } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { frameMessage } from "../../runtime/grpc-message.ts";
+import { frameMessage } from "../../runtime/http/grpc-message.ts";
 import { framedBytesMax, frameOutput, MessageReader } from "./grpc-frame.ts";
 
 test.each([

@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import { prefixBytes } from "../../runtime/grpc-message.ts";
+import { prefixBytes } from "../../runtime/http/grpc-message.ts";
 
 /** Prefix, three tags, and offset, attempt and length as varints, at their longest. */
 const headBytesMax = prefixBytes + 1 + 10 + 1 + 5 + 1 + 5;

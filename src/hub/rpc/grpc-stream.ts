@@ -1,6 +1,6 @@
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { broken, MessageReader } from "./grpc-frame.ts";
 import { statusMessage } from "./status-message.ts";
 

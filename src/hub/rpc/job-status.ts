@@ -2,8 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type JobStatus, JobStatusSchema, State } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { commandOf, type RunSpec } from "../../contract/kinds.ts";
 import { runFacts } from "../../contract/run-facts.ts";
-import type { JobSummary, JobView } from "../../contract/view-shapes.ts";
-import type { JobRecord } from "../../core/job.ts";
+import type { JobSummary, JobView } from "../../contract/shapes/view-shapes.ts";
+import type { JobRecord } from "../../core/jobs/job.ts";
 import {
   grpcExitCode,
   grpcFailure,
@@ -12,8 +12,8 @@ import {
   grpcRetry,
   grpcScheduledAt,
   grpcState,
-} from "../../core/state-names.ts";
-import type { ListedJob } from "../../store/job-list.ts";
+} from "../../core/jobs/state-names.ts";
+import type { ListedJob } from "../../store/jobs/job-list.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
 import { showJob } from "../use-cases/jobs/show-job.ts";

@@ -1,8 +1,8 @@
 import { type ListJobsRequest, State } from "../../contract/gen/writ/v1/job_service_pb.js";
 import { type ListFilter, listFilter } from "../../contract/list-query.ts";
 import { invalidArgument } from "../../core/errors.ts";
-import { filterOfState, type GrpcState, grpcState, statesBehind } from "../../core/state-names.ts";
-import type { ListedJob } from "../../store/job-list.ts";
+import { filterOfState, type GrpcState, grpcState, statesBehind } from "../../core/jobs/state-names.ts";
+import type { ListedJob } from "../../store/jobs/job-list.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 import { countJobs, listJobs } from "../use-cases/jobs/list-jobs.ts";
 import type { RpcCall } from "./call.ts";

@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 
 /** How often calls check whether their certificate is still valid; a call with a revoked one ends within 5 s. */

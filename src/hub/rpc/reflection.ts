@@ -10,7 +10,7 @@ import {
 } from "../../contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../contract/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { file_writ_v1_job_service, JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { frameMessage } from "../../runtime/grpc-message.ts";
+import { frameMessage } from "../../runtime/http/grpc-message.ts";
 import type { Connection, RpcDeps } from "./call.ts";
 import { GrpcStream } from "./grpc-stream.ts";
 import { askedCall, serveCall } from "./serve-call.ts";

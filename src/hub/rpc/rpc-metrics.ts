@@ -1,5 +1,5 @@
 import { Counter, Gauge } from "prom-client";
-import type { HubMetrics } from "../services/metrics.ts";
+import type { HubMetrics } from "../services/metrics/metrics.ts";
 
 export type RpcMetrics = ReturnType<typeof createRpcMetrics>;
 

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { WritError } from "../../core/errors.ts";
-import { frameMessage } from "../../runtime/grpc-message.ts";
+import { frameMessage } from "../../runtime/http/grpc-message.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
 import { GrpcStream } from "./grpc-stream.ts";
 import { askedCall, serveCall, shownId } from "./serve-call.ts";

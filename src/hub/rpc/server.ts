@@ -6,8 +6,8 @@ import {
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { WritError } from "../../core/errors.ts";
+import { tlsContext } from "../../runtime/http/tls.ts";
 import type { Service } from "../../runtime/service.ts";
-import { tlsContext } from "../../runtime/tls.ts";
 import type { KeyPair } from "../certs/make-certificate.ts";
 import { gateListeners } from "../connections/gate-listeners.ts";
 import { Http2Connections } from "../connections/http2-connections.ts";

@@ -1,5 +1,5 @@
 import type { StartJobRequest } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { type StartRequest, startRequest } from "../../contract/start-shapes.ts";
+import { type StartRequest, startRequest } from "../../contract/shapes/start-shapes.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 
 /** A StartJob, checked by the same shape as one over HTTP. Protobuf sends no empty values: they mean "not given". */

@@ -1,7 +1,7 @@
 import { type CipherGCMTypes, createCipheriv, createHmac } from "node:crypto";
 import type { Http2SecureServer } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { socketBelow } from "../connections/http2-connections.ts";
 
 /** Why TLS refuses a client, by the numbers of RFC 8446, section 6. */

@@ -1,6 +1,6 @@
-import type { Logger } from "../../runtime/logger.ts";
+import type { SteadyClock } from "../../runtime/clock/steady-clock.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
-import type { SteadyClock } from "../../runtime/steady-clock.ts";
 import type { HubDeps } from "../deps.ts";
 
 const roundMs = 1_000;

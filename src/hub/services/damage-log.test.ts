@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { WritError } from "../../core/errors.ts";
 import type { NewEvent } from "../../core/events.ts";
-import { systemClock as clock } from "../../runtime/clock.ts";
-import { silentLogger as logger } from "../../runtime/logger.ts";
+import { systemClock as clock } from "../../runtime/clock/clock.ts";
+import { silentLogger as logger } from "../../runtime/log/logger.ts";
 import { DamageLog } from "./damage-log.ts";
 
 test("damage that could not be recorded is recorded by the next who finds it, and then no more", async () => {

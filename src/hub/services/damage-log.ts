@@ -1,6 +1,6 @@
-import type { JobRecord } from "../../core/job.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Logger } from "../../runtime/logger.ts";
+import type { JobRecord } from "../../core/jobs/job.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
 import type { Store } from "../../store/store.ts";
 
 /** More damaged jobs than anybody reads one by one; beyond it, some are recorded again. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { WorkerFacts } from "../../core/queue-key.ts";
+import type { WorkerFacts } from "../../core/jobs/queue-key.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { ParkedClaim } from "./parked-claim.ts";
 

@@ -1,4 +1,4 @@
-import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../../core/queue-key.ts";
+import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../../core/jobs/queue-key.ts";
 import type { Service } from "../../runtime/service.ts";
 import type { CommitNotice, ReadyJobs, Store } from "../../store/store.ts";
 import type { ParkedClaim } from "./parked-claim.ts";

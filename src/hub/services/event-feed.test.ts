@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { LoggedEvent } from "../../core/events.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
 import type { CommitNotice, EventFilter } from "../../store/store.ts";
 import { EventFeed } from "./event-feed.ts";
 

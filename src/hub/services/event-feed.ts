@@ -1,8 +1,8 @@
 import type { LoggedEvent } from "../../core/events.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { JobWakes } from "../../runtime/job-wakes.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { JobWakes } from "../../runtime/clock/job-wakes.ts";
+import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import type { Service } from "../../runtime/service.ts";
-import { WakeUp } from "../../runtime/wake-up.ts";
 import type { CommitNotice, Store, StoredJob } from "../../store/store.ts";
 import { EventTail, kindsOf, type LiveFilter, pageEvents, type Reader } from "./event-tail.ts";
 

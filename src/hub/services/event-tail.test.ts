@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { LoggedEvent } from "../../core/events.ts";
-import { handClock } from "../../runtime/hand-clock.testing.ts";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import { EventTail } from "./event-tail.ts";
 
 test("a tail that nobody follows any more reads nothing, however much is committed", async () => {

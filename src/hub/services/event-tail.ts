@@ -1,6 +1,6 @@
 import type { EventKind, LoggedEvent } from "../../core/events.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { WakeUp } from "../../runtime/wake-up.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import type { EventFilter, Store } from "../../store/store.ts";
 import { hubKinds, liveKinds } from "../views/event-view.ts";
 

@@ -1,5 +1,5 @@
-import type { WorkerFacts } from "../../core/queue-key.ts";
-import { type WaitBounds, WakeUp } from "../../runtime/wake-up.ts";
+import type { WorkerFacts } from "../../core/jobs/queue-key.ts";
+import { type WaitBounds, WakeUp } from "../../runtime/clock/wake-up.ts";
 import type { ClaimedJob, ReadyJobs } from "../../store/store.ts";
 import type { Waiter } from "./dispatcher.ts";
 

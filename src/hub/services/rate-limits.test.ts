@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
 import { RateLimits } from "./rate-limits.ts";
 
 function limitsAt(): { limits: RateLimits; pass(ms: number): void } {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 
 type Bucket = { tokens: number; at: number };
 

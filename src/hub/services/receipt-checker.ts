@@ -1,6 +1,6 @@
 import type { Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
-import { checkReceipts, type ReceiptBatch } from "../use-cases/workers/check-receipts.ts";
+import { checkReceipts, type ReceiptBatch } from "../use-cases/receipts/check-receipts.ts";
 
 type Deps = Pick<HubDeps, "store" | "outputs" | "refusals" | "logger" | "failures">;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { handClock } from "../../runtime/hand-clock.testing.ts";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import { RecordCache } from "./record-cache.ts";
 
 type Answer = (value: string) => void;

@@ -1,4 +1,4 @@
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 
 /** A change by another hub is noticed within this time; a change by this hub at once. */
 const freshMs = 1_000;

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import type { Clock, Timer } from "../../runtime/clock/clock.ts";
 import { type RepeatedService, repeat, type Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { handClock } from "../../runtime/hand-clock.testing.ts";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import type { SignOfLife } from "../../store/worker-store.ts";
 import { silentFailures as failures } from "../failure-log.testing.ts";
 import { SignsOfLife } from "./signs-of-life.ts";

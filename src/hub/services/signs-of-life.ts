@@ -1,9 +1,9 @@
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { type RepeatedService, repeat, type Service } from "../../runtime/service.ts";
 import type { Store } from "../../store/store.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { FailureLog } from "../failure-log.ts";
-import type { HubSettings } from "../settings.ts";
+import type { HubSettings } from "../settings/settings.ts";
 import type { RecordCache } from "./record-cache.ts";
 
 type Deps = {

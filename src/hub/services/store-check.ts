@@ -1,5 +1,5 @@
 import type { Service } from "../../runtime/service.ts";
-import { checkDatabase } from "../../store/sqlite/check-database.ts";
+import { checkDatabase } from "../../store/sqlite/database/check-database.ts";
 import type { HubDeps } from "../deps.ts";
 
 /** The first seconds belong to workers and clients that come back. */

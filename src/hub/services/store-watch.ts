@@ -2,8 +2,8 @@ import { WritError } from "../../core/errors.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 import { raiseAlarm } from "../alerts/alarm.ts";
 import type { Channel } from "../alerts/channel.ts";
+import { writeKnownDatabase } from "../database/known-database.ts";
 import type { HubDeps } from "../deps.ts";
-import { writeKnownDatabase } from "../known-database.ts";
 
 const roundMs = 1_000;
 

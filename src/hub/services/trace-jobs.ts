@@ -1,4 +1,4 @@
-import type { NewJob } from "../../core/job.ts";
+import type { NewJob } from "../../core/jobs/job.ts";
 import { spanOfJob, type Telemetry } from "../../runtime/telemetry/telemetry.ts";
 import type { ClaimedJob } from "../../store/store.ts";
 

@@ -1,4 +1,4 @@
-import type { AuditCheckView } from "../../contract/audit-shapes.ts";
+import type { AuditCheckView } from "../../contract/shapes/audit-shapes.ts";
 import type { AuditCheckState } from "../audit/audit-check.ts";
 
 export function auditCheckView(state: AuditCheckState): AuditCheckView {

@@ -1,4 +1,4 @@
-import type { EventView, HubPart, LiveEvent } from "../../contract/view-shapes.ts";
+import type { EventView, HubPart, LiveEvent } from "../../contract/shapes/view-shapes.ts";
 import { type EventKind, eventTable, type LoggedEvent } from "../../core/events.ts";
 
 /** An event in a job's timeline. */

@@ -1,10 +1,10 @@
 import type { JobDocument } from "../../contract/document.ts";
 import { type DocumentSummary, summarizeDocument } from "../../contract/document-summary.ts";
-import type { JobSummary } from "../../contract/view-shapes.ts";
+import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import type { Identity } from "../../core/identity.ts";
-import { isEnded } from "../../core/job.ts";
+import { isEnded } from "../../core/jobs/job.ts";
 import type { Outputs } from "../../output/outputs.ts";
-import type { CutField, ListedJob } from "../../store/job-list.ts";
+import type { CutField, ListedJob } from "../../store/jobs/job-list.ts";
 import { jobFields, noFacts } from "./job-view.ts";
 import { StoredParts } from "./stored-parts.ts";
 

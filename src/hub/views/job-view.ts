@@ -1,11 +1,11 @@
 import type { JobDocument } from "../../contract/document.ts";
 import { type DocumentFacts, documentFacts } from "../../contract/document-summary.ts";
 import { hiddenIn, type RunSpec } from "../../contract/kinds.ts";
-import type { JobView } from "../../contract/view-shapes.ts";
-import { executionTimeMs, shownUsage } from "../../core/execution-time.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
-import type { JobRecord } from "../../core/job.ts";
-import { isStopped } from "../../core/state-names.ts";
+import { executionTimeMs, shownUsage } from "../../core/jobs/execution-time.ts";
+import type { JobRecord } from "../../core/jobs/job.ts";
+import { isStopped } from "../../core/jobs/state-names.ts";
 import type { Outputs } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { StoredParts } from "./stored-parts.ts";

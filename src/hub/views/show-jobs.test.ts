@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Identity } from "../../core/identity.ts";
-import { aJob } from "../../core/job.testing.ts";
-import type { JobState } from "../../core/job.ts";
-import type { ListedJob } from "../../store/job-list.ts";
+import { aJob } from "../../core/jobs/job.testing.ts";
+import type { JobState } from "../../core/jobs/job.ts";
+import type { ListedJob } from "../../store/jobs/job-list.ts";
 import { showJobs } from "./show-jobs.ts";
 
 const caller: Identity = { tokenId: "t", role: "admin", tenantId: null, userId: "ann", workerId: null };

@@ -1,5 +1,5 @@
 import type { Identity } from "../../core/identity.ts";
-import type { ListedJob, ShownJobs } from "../../store/job-list.ts";
+import type { ListedJob, ShownJobs } from "../../store/jobs/job-list.ts";
 import { storedSummary } from "./job-summary.ts";
 
 /**

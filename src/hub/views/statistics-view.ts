@@ -1,4 +1,4 @@
-import type { StatisticsView } from "../../contract/statistics-routes.ts";
+import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import type { Activity, Counts } from "../../core/statistics/activity.ts";
 import type { Period } from "../../core/statistics/period.ts";
 import type { UnrunnableJobs } from "../use-cases/jobs/unrunnable-jobs.ts";

@@ -1,4 +1,4 @@
-import type { DamagedPart } from "../../store/find-damage.ts";
+import type { DamagedPart } from "../../store/jobs/find-damage.ts";
 
 /** Reads the texts of a stored job. One that is damaged or cannot be read becomes null, and its name is kept. */
 export class StoredParts {

@@ -1,5 +1,5 @@
-import type { WorkerView } from "../../contract/view-shapes.ts";
-import { isPaused } from "../../store/claim-pause.ts";
+import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import { isPaused } from "../../store/queues/claim-pause.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { HubDeps } from "../deps.ts";
 

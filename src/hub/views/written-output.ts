@@ -1,5 +1,5 @@
-import { isActive, isEnded, type JobRecord } from "../../core/job.ts";
-import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
+import { isActive, isEnded, type JobRecord } from "../../core/jobs/job.ts";
+import { type OutputStream, outputStreams } from "../../core/jobs/output-stream.ts";
 import type { Outputs, StreamSizes } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 

@@ -1,7 +1,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import { WritError } from "../../core/errors.ts";
-import { backOffMs } from "../../runtime/back-off.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import { backOffMs } from "../../runtime/clock/back-off.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import { objectUrl, type S3Settings } from "./s3-settings.ts";
 
 export type S3Request = {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { hasCode, invalidArgument, WritError } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import type { ObjectPlace, PutUpload, SignedUpload, StoreServed, UploadUrls } from "../objects.ts";
 import { copyObject } from "./copy-object.ts";
 import { listKeys } from "./list-keys.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import type { Segments } from "../segments.ts";
 import { S3Calls, unavailable } from "./s3-calls.ts";
 import type { S3Settings } from "./s3-settings.ts";

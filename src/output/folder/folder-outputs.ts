@@ -3,7 +3,7 @@ import { readdir, rmdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { hasCode } from "../../core/errors.ts";
 import { isJobId } from "../../core/ids.ts";
-import { outputStreams } from "../../core/output-stream.ts";
+import { outputStreams } from "../../core/jobs/output-stream.ts";
 import type { AttemptName, FollowOptions, OutputName, Outputs, StreamSizes } from "../outputs.ts";
 import { followFile } from "./follow-file.ts";
 import { asOutputError } from "./output-error.ts";

@@ -1,7 +1,7 @@
 import { fstatSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { hasCode, WritError } from "../../core/errors.ts";
-import { WakeUp } from "../../runtime/wake-up.ts";
+import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import { type Ended, watchEnd } from "../watch-end.ts";
 import { GrowthWatch } from "./growth-watch.ts";
 import { asOutputError } from "./output-error.ts";

@@ -2,7 +2,7 @@ import { constants, existsSync, mkdirSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { hasCode, WritError } from "../../core/errors.ts";
-import { Turns } from "../../runtime/turns.ts";
+import { Turns } from "../../runtime/clock/turns.ts";
 
 type OnMade = (path: string, firstDir: string | undefined) => void;
 

@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { type FileHandle, rm } from "node:fs/promises";
 import { sep } from "node:path";
 import { WritError } from "../../core/errors.ts";
-import { Turns } from "../../runtime/turns.ts";
+import { Turns } from "../../runtime/clock/turns.ts";
 import { OpenFiles } from "./open-files.ts";
 import { asOutputError } from "./output-error.ts";
 import { syncDir, Unsynced } from "./unsynced.ts";

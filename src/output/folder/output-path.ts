@@ -1,5 +1,5 @@
 import { join, sep } from "node:path";
-import type { OutputStream } from "../../core/output-stream.ts";
+import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import { checkJobId, checkName } from "../check-name.ts";
 
 /** The only way to make a path: no unchecked text from outside reaches the file system. */

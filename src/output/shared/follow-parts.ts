@@ -1,7 +1,7 @@
 import { WritError } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { JobWakes } from "../../runtime/job-wakes.ts";
-import { WakeUp } from "../../runtime/wake-up.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import type { JobWakes } from "../../runtime/clock/job-wakes.ts";
+import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import type { OutputPart } from "../../store/output-table.ts";
 import type { FollowOptions, OutputName } from "../outputs.ts";
 import { watchEnd } from "../watch-end.ts";

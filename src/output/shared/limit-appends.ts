@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import { Turns } from "../../runtime/turns.ts";
+import { Turns } from "../../runtime/clock/turns.ts";
 
 // A sender sends one chunk at a time; more waiting calls than this are a bug in the caller.
 const waitingMax = 64;

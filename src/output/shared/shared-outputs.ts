@@ -1,6 +1,6 @@
 import { WritError } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { JobWakes } from "../../runtime/job-wakes.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { JobWakes } from "../../runtime/clock/job-wakes.ts";
 import type { OutputTable } from "../../store/output-table.ts";
 import { checkAttempt, checkJobId, checkName } from "../check-name.ts";
 import type { AttemptName, FollowOptions, OutputName, Outputs, StreamSizes } from "../outputs.ts";

@@ -1,13 +1,13 @@
-import { type AgentReport, agentReport } from "../../contract/agent-shapes.ts";
-import { cutText } from "../../core/cut-text.ts";
+import { type AgentReport, agentReport } from "../../contract/shapes/agent-shapes.ts";
 import {
   classify,
   type FailureClass,
   type FailureDetail,
   failureCodes,
   isHubCode,
-} from "../../core/failure.ts";
-import { type JsonValue, toPlain } from "../../core/json-value.ts";
+} from "../../core/jobs/failure.ts";
+import { cutText } from "../../core/text/cut-text.ts";
+import { type JsonValue, toPlain } from "../../core/text/json-value.ts";
 import type { Isolation } from "../../sandbox/sandbox.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { parseJson } from "../../signing/parse-json.ts";

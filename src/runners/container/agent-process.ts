@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { signalProcessGroup } from "../../sandbox/process-tree.ts";
+import { signalProcessGroup } from "../../sandbox/plain/process-tree.ts";
 import type { SilentEnd } from "./container-failure.ts";
 import { FrameReader } from "./relay-frames.ts";
 

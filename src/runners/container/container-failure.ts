@@ -1,4 +1,4 @@
-import { cutText } from "../../core/cut-text.ts";
+import { cutText } from "../../core/text/cut-text.ts";
 import { RunFailure } from "../runner.ts";
 
 /** How the program that leads into a container ended, when the agent there has reported nothing. */

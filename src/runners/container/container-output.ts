@@ -1,9 +1,9 @@
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../../core/errors.ts";
-import { type OutputStream, outputStreams } from "../../core/output-stream.ts";
-import { writeWhole } from "../../runtime/write-whole.ts";
-import { Masker } from "../../sandbox/masker.ts";
+import { type OutputStream, outputStreams } from "../../core/jobs/output-stream.ts";
+import { writeWhole } from "../../runtime/files/write-whole.ts";
+import { Masker } from "../../sandbox/plain/masker.ts";
 
 type OutputOptions = {
   attemptDir: string;

@@ -1,4 +1,4 @@
-import type { AgentPayload } from "../../contract/agent-shapes.ts";
+import type { AgentPayload } from "../../contract/shapes/agent-shapes.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { jobInputOf } from "../job-input.ts";
 import { type RunContext, RunFailure, type RunnerDeps } from "../runner.ts";

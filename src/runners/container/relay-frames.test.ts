@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { OutputStream } from "../../core/output-stream.ts";
+import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import { encodeFrame, FrameReader } from "./relay-frames.ts";
 
 function read(chunks: readonly Buffer[]) {

@@ -1,4 +1,4 @@
-import type { OutputStream } from "../../core/output-stream.ts";
+import type { OutputStream } from "../../core/jobs/output-stream.ts";
 
 /**
  * How the output of a job leaves a container: pieces on the standard error of `writ-agent run-job --relay`. A frame is a

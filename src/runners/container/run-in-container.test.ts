@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { WritError } from "../../core/errors.ts";
-import { notStarted } from "../../core/failure.ts";
-import { handClock } from "../../runtime/hand-clock.testing.ts";
-import { warningLogger } from "../../runtime/logger.ts";
+import { notStarted } from "../../core/jobs/failure.ts";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
+import { warningLogger } from "../../runtime/log/logger.ts";
 import { AttemptSecrets } from "../attempt-secrets.ts";
 import { runInContainer } from "./run-in-container.ts";
 

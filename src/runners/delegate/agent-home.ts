@@ -1,5 +1,5 @@
 import { lstat, realpath } from "node:fs/promises";
-import { makeDir } from "../../runtime/make-dir.ts";
+import { makeDir } from "../../runtime/files/make-dir.ts";
 import type { JobMount } from "../../sandbox/sandbox.ts";
 import type { RunContext, RunnerDeps } from "../runner.ts";
 import type { AgentEntry } from "./delegate-settings.ts";

@@ -1,6 +1,6 @@
 import type { JobDocument } from "../../contract/document.ts";
-import { type DelegateMode, delegateModeDefault } from "../../core/document.ts";
-import { notStarted } from "../../core/failure.ts";
+import { type DelegateMode, delegateModeDefault } from "../../core/jobs/document.ts";
+import { notStarted } from "../../core/jobs/failure.ts";
 import { SandboxUnavailable } from "../../sandbox/sandbox.ts";
 import { effectiveLimits } from "../effective-limits.ts";
 import {
@@ -13,21 +13,21 @@ import {
   stopReasonOf,
 } from "../runner.ts";
 import { isOutsideAgent } from "./agent-problems.ts";
+import { collectWork } from "./changes/collect-work.ts";
+import { moveWorkIn } from "./changes/move-in.ts";
+import { keepUndo } from "./changes/undo-record.ts";
+import { undoReleased } from "./changes/undo-released.ts";
 import { runChat } from "./chat/run-chat.ts";
-import { type CheckedPaths, checkPaths } from "./check-paths.ts";
 import { chooseAgent } from "./choose-agent.ts";
-import { closedFilesNote, refuseClosed } from "./closed-files.ts";
-import { collectWork } from "./collect-work.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
 import { ModelSlots } from "./model-slots.ts";
-import { moveWorkIn } from "./move-in.ts";
-import { openCopy, openInPlace, openPrivate } from "./open-workspace.ts";
 import { runOutsideAgent } from "./outside-agent.ts";
-import { Repositories } from "./repositories.ts";
+import { type CheckedPaths, checkPaths } from "./repository/check-paths.ts";
+import { closedFilesNote, refuseClosed } from "./repository/closed-files.ts";
+import { openCopy, openInPlace, openPrivate } from "./repository/open-workspace.ts";
+import { Repositories } from "./repository/repositories.ts";
+import { isLive, type Workspace } from "./repository/workspace.ts";
 import { type Delegation, runAgent } from "./run-agent.ts";
-import { keepUndo } from "./undo-record.ts";
-import { undoReleased } from "./undo-released.ts";
-import { isLive, type Workspace } from "./workspace.ts";
 
 const idleTimeoutSecDefault = 120;
 

@@ -1,4 +1,4 @@
-import type { Provider } from "../../core/document.ts";
+import type { Provider } from "../../core/jobs/document.ts";
 
 /** What a worker needs to run delegate jobs, as agents.yaml describes it. */
 export type DelegateSettings = {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
 import type { Capability } from "./delegate-settings.ts";
 
 /** What is taken: a model of a provider, or anything else that has such a pair of names and a limit. */

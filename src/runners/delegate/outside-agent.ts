@@ -3,8 +3,8 @@ import { constants } from "node:fs";
 import { type FileHandle, link, open, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../../core/errors.ts";
-import { openBase, openEntry, pathOf } from "../../runtime/open-beneath.ts";
-import { plainIsolation } from "../../sandbox/plain-sandbox.ts";
+import { openBase, openEntry, pathOf } from "../../runtime/files/open-beneath.ts";
+import { plainIsolation } from "../../sandbox/plain/plain-sandbox.ts";
 import {
   type RunContext,
   RunFailure,
@@ -13,14 +13,14 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runner.ts";
-import { type CheckedPaths, traversal } from "./check-paths.ts";
-import { collectWork } from "./collect-work.ts";
+import { collectWork } from "./changes/collect-work.ts";
+import { changedIn } from "./changes/put-back.ts";
+import { stillChanged } from "./changes/undo-released.ts";
 import type { AgentEntry } from "./delegate-settings.ts";
-import { openLive } from "./open-workspace.ts";
-import { changedIn } from "./put-back.ts";
+import { type CheckedPaths, traversal } from "./repository/check-paths.ts";
+import { openLive } from "./repository/open-workspace.ts";
 import type { Delegation } from "./run-agent.ts";
 import { taskText, taskTitle } from "./task-file.ts";
-import { stillChanged } from "./undo-released.ts";
 import { type AgentEnd, watchAgent } from "./watch-agent.ts";
 
 const taskFileDefault = "TASK.md";

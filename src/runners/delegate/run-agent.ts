@@ -13,10 +13,10 @@ import {
 import { homeMount } from "./agent-home.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
+import type { Workspace } from "./repository/workspace.ts";
 import { writeTaskInto } from "./show-task.ts";
 import { taskText } from "./task-file.ts";
 import { type AgentEnd, watchAgent } from "./watch-agent.ts";
-import type { Workspace } from "./workspace.ts";
 
 export type Delegation = {
   settings: DelegateSettings;

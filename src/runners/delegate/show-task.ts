@@ -2,8 +2,8 @@ import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isPathIn } from "../../core/path-rules.ts";
 import { RunFailure } from "../runner.ts";
-import type { CheckedPaths } from "./check-paths.ts";
-import { showRepository } from "./show-repository.ts";
+import type { CheckedPaths } from "./repository/check-paths.ts";
+import { showRepository } from "./repository/show-repository.ts";
 
 /**
  * A directory in the workspace that holds the task, for agents that read nothing outside of where they start. It is there

@@ -1,9 +1,9 @@
 import { type FSWatcher, watch } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Clock, Timer } from "../../runtime/clock.ts";
-import type { Look } from "./read-tree.ts";
-import { walkRoots } from "./read-tree.ts";
+import type { Clock, Timer } from "../../runtime/clock/clock.ts";
+import type { Look } from "./repository/read-tree.ts";
+import { walkRoots } from "./repository/read-tree.ts";
 
 /** Why an agent is ended although nobody outside asked for it: it said that it is done, or it did nothing for too long. */
 export type AgentEnd = "finished" | "idle";

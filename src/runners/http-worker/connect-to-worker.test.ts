@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
-import { connectInside } from "../../sandbox/connect-inside.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
+import { connectInside } from "../../sandbox/launcher/connect-inside.ts";
 import { workerConnections } from "./connect-to-worker.ts";
 
 const never = new AbortController().signal;

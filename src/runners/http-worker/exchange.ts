@@ -1,6 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import type { Clock, Timer } from "../../runtime/clock/clock.ts";
 import { RunFailure } from "../runner.ts";
 import type { WorkerConnections } from "./connect-to-worker.ts";
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
-import { type HandClock, handClock } from "../../runtime/hand-clock.testing.ts";
+import { type Clock, systemClock } from "../../runtime/clock/clock.ts";
+import { type HandClock, handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import { workerConnections } from "./connect-to-worker.ts";
 import { HttpWorkerClient } from "./http-worker-client.ts";
 

@@ -1,7 +1,7 @@
-import { backOffMs } from "../../runtime/back-off.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { Turns } from "../../runtime/turns.ts";
-import { untilAborted } from "../../runtime/until-aborted.ts";
+import { backOffMs } from "../../runtime/clock/back-off.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { Turns } from "../../runtime/clock/turns.ts";
+import { untilAborted } from "../../runtime/clock/until-aborted.ts";
 import { RunFailure } from "../runner.ts";
 import type { WorkerConnections } from "./connect-to-worker.ts";
 import { type Answer, type Call, ExchangeFailure, exchange } from "./exchange.ts";

@@ -1,6 +1,6 @@
-import { cutText } from "../../core/cut-text.ts";
 import { WritError } from "../../core/errors.ts";
-import { type JsonObject, type JsonValue, toPlain } from "../../core/json-value.ts";
+import { cutText } from "../../core/text/cut-text.ts";
+import { type JsonObject, type JsonValue, toPlain } from "../../core/text/json-value.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { parseJson } from "../../signing/parse-json.ts";
 import { resultProblem } from "../read-result.ts";

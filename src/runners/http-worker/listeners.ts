@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
-import { findTree } from "../../sandbox/process-tree.ts";
+import { findTree } from "../../sandbox/plain/process-tree.ts";
 
 /** The kernel looks for more sockets until so much is full, also when all that listen are already in it. */
 const pieceBytes = 1024;

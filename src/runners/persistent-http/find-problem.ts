@@ -1,5 +1,5 @@
-import { backOffMs } from "../../runtime/back-off.ts";
-import { untilAborted } from "../../runtime/until-aborted.ts";
+import { backOffMs } from "../../runtime/clock/back-off.ts";
+import { untilAborted } from "../../runtime/clock/until-aborted.ts";
 import type { RunnerDeps } from "../runner.ts";
 import type { PooledWorker } from "./worker-pool.ts";
 

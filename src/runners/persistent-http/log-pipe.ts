@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { Socket } from "node:net";
 import { codeOf, hasCode } from "../../core/errors.ts";
-import { writeWhole } from "../../runtime/write-whole.ts";
-import { Masker } from "../../sandbox/masker.ts";
+import { writeWhole } from "../../runtime/files/write-whole.ts";
+import { Masker } from "../../sandbox/plain/masker.ts";
 
 type LogPipeOptions = {
   /** The pipe, which others write to. */

@@ -1,4 +1,4 @@
-import { untilAborted } from "../../runtime/until-aborted.ts";
+import { untilAborted } from "../../runtime/clock/until-aborted.ts";
 import { type AskedLimits, SandboxUnavailable } from "../../sandbox/sandbox.ts";
 import { canonicalize } from "../../signing/canonical.ts";
 import { jobInputOf } from "../job-input.ts";

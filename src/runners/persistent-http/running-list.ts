@@ -2,8 +2,8 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../../core/errors.ts";
-import type { Logger } from "../../runtime/logger.ts";
-import { writePrivateFile } from "../../runtime/private-file.ts";
+import { writePrivateFile } from "../../runtime/files/private-file.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
 
 const running = z.array(
   z.object({

@@ -1,4 +1,4 @@
-import { onDisconnectOf } from "../../core/document.ts";
+import { onDisconnectOf } from "../../core/jobs/document.ts";
 import type { HttpWorkerClient } from "../http-worker/http-worker-client.ts";
 import {
   type RunContext,

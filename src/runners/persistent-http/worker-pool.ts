@@ -1,4 +1,4 @@
-import type { Timer } from "../../runtime/clock.ts";
+import type { Timer } from "../../runtime/clock/clock.ts";
 import { portInUse } from "../http-worker/connect-to-worker.ts";
 import { logBytes } from "./worker-logs.ts";
 import { notReady, type WorkerDeps, WorkerProcess } from "./worker-process.ts";

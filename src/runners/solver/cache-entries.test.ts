@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { handClock } from "../../runtime/hand-clock.testing.ts";
-import { silentLogger } from "../../runtime/logger.ts";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
+import { silentLogger } from "../../runtime/log/logger.ts";
 import { CacheEntries } from "./cache-entries.ts";
 
 function cacheOf(bytesMax: number) {

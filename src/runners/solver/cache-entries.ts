@@ -1,9 +1,9 @@
 import { lstat, readdir, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { codeOf } from "../../core/errors.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import type { Logger } from "../../runtime/logger.ts";
-import { isTemporaryFile } from "../../runtime/private-file.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { isTemporaryFile } from "../../runtime/files/private-file.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
 
 type EntriesDeps = { dir: string; bytesMax: number; clock: Clock; logger: Logger };
 type Entry = { sizeBytes: number; usedAtMs: number; users: number };

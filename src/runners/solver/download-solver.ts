@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, mkdir, open, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type FailureDetail, failureDetails } from "../../core/failure.ts";
+import { type FailureDetail, failureDetails } from "../../core/jobs/failure.ts";
+import { temporaryBeside } from "../../runtime/files/private-file.ts";
 import { FetchError, type FetchProblem } from "../../runtime/guarded-fetch/fetch-error.ts";
 import { type GuardDeps, guardedFetch, type Received } from "../../runtime/guarded-fetch/guarded-fetch.ts";
-import { temporaryBeside } from "../../runtime/private-file.ts";
 import { RunFailure } from "../runner.ts";
 
 type SolverDownload = {

@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
-import { type FileLock, tryLockFile } from "../../runtime/file-lock.ts";
+import { type FileLock, tryLockFile } from "../../runtime/files/file-lock.ts";
+import { makeDir } from "../../runtime/files/make-dir.ts";
 import type { GuardDeps } from "../../runtime/guarded-fetch/guarded-fetch.ts";
-import type { Logger } from "../../runtime/logger.ts";
-import { makeDir } from "../../runtime/make-dir.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
 import { CacheEntries } from "./cache-entries.ts";
 import { copyVerified } from "./copy-verified.ts";
 import { downloadSolver } from "./download-solver.ts";

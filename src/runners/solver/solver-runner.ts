@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { JsonValue } from "../../core/json-value.ts";
+import type { JsonValue } from "../../core/text/json-value.ts";
 import { type AllowedHost, parseAllowedHost } from "../../runtime/guarded-fetch/allowed-host.ts";
 import { checkUrl } from "../../runtime/guarded-fetch/check-url.ts";
 import { FetchError } from "../../runtime/guarded-fetch/fetch-error.ts";

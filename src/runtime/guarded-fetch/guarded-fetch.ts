@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../clock/clock.ts";
 import type { AllowedHost } from "./allowed-host.ts";
 import { checkUrl } from "./check-url.ts";
 import { FetchError } from "./fetch-error.ts";

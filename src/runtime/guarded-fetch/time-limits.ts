@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../clock/clock.ts";
 import { FetchError } from "./fetch-error.ts";
 
 /** How long the other side may be silent, and how long everything may take. */

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it, test } from "vitest";
-import { systemClock } from "../clock.ts";
-import { handClock } from "../hand-clock.testing.ts";
+import { systemClock } from "../clock/clock.ts";
+import { handClock } from "../clock/hand-clock.testing.ts";
 import { ConnectionPool, type PooledCall } from "./connection-pool.ts";
 
 const cleanups: (() => void)[] = [];

@@ -1,7 +1,7 @@
 import { connect, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Clock } from "../clock.ts";
-import { ConnectionFailure, frozen } from "../http-exchange.ts";
+import type { Clock } from "../clock/clock.ts";
+import { ConnectionFailure, frozen } from "../http/http-exchange.ts";
 import { Connection } from "./connection.ts";
 import { type CallRequest, requestBytes } from "./request-bytes.ts";
 import type { WholeResponse } from "./response-reader.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IClientOptions, MqttClient } from "mqtt";
 import { codeOf } from "../../core/errors.ts";
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../clock/clock.ts";
 import type { BrokerAddress } from "./broker-address.ts";
 
 export type MqttOptions = BrokerAddress & {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { startCollector } from "../../../test/support/collector.ts";
-import { systemClock } from "../clock.ts";
-import { silentLogger } from "../logger.ts";
+import { systemClock } from "../clock/clock.ts";
+import { silentLogger } from "../log/logger.ts";
 import { OtlpExporter } from "./otlp-exporter.ts";
 import { newSpanId, type Span } from "./telemetry.ts";
 

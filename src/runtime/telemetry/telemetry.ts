@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type TraceContext, traceOfJob } from "../../core/trace-context.ts";
-import type { Clock } from "../clock.ts";
-import type { Logger } from "../logger.ts";
+import type { Clock } from "../clock/clock.ts";
+import type { Logger } from "../log/logger.ts";
 import type { Service } from "../service.ts";
 
 /** One thing that took time, as OpenTelemetry sees it. Attributes name things; they never contain what a job was given. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { firstHash } from "../audit-record.ts";
+import { firstHash } from "../log/audit-record.ts";
 import { chainBeginning, checkChain } from "./check-chain.ts";
 import { removeEntry } from "./entries.ts";
 import { byName, encodeFrame, firstMac, openHead, payloadNames, readHead } from "./frame.ts";

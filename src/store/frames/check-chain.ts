@@ -1,4 +1,4 @@
-import { firstHash } from "../audit-record.ts";
+import { firstHash } from "../log/audit-record.ts";
 import { type EntryFault, findDamage, readEntries } from "./entries.ts";
 import { type Frame, firstMac, type Head, readHead } from "./frame.ts";
 import type { FrameFault } from "./frame-log.ts";

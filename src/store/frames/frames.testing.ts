@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { canonicalize } from "../../signing/canonical.ts";
 import { sha256Hex } from "../../signing/mac.ts";
-import { firstHash } from "../audit-record.ts";
+import { firstHash } from "../log/audit-record.ts";
 import { byName, encodeFrame, type Frame, firstMac, macOf, type NewFrame, payloadNames } from "./frame.ts";
 
 export const macKey: Buffer = Buffer.alloc(32, 7);

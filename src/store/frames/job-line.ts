@@ -1,5 +1,5 @@
-import type { JobRecord } from "../../core/job.ts";
-import { KnownTexts } from "../known-texts.ts";
+import type { JobRecord } from "../../core/jobs/job.ts";
+import { KnownTexts } from "../jobs/known-texts.ts";
 
 /** What decides who runs a job, how often and for how long: everything that a row could be edited in to change that. */
 export const lineColumns = [

@@ -1,20 +1,20 @@
 import { type ActName, actNames } from "../act-names.ts";
-import { DatabaseInUse } from "../database-in-use.ts";
+import { DatabaseInUse } from "../database/database-in-use.ts";
 import type { ClaimInput, CommitNotice, Store } from "../store.ts";
-import { describeError } from "./answers.ts";
-import { openServer } from "./check-server.ts";
-import { compareDatabase } from "./compare-database.ts";
-import { openIdentity } from "./identity.ts";
-import { removeOldLanesText } from "./lane.ts";
-import { addPartitions, LogPartitions } from "./log-partitions.ts";
-import { migrate } from "./migrate.ts";
-import { blame, storeUnavailable } from "./postgres-error.ts";
-import { isReadAct, runRead } from "./read-acts.ts";
-import { Readers } from "./readers.ts";
-import { ServerPulse } from "./server-pulse.ts";
-import { SharedState } from "./shared-state.ts";
-import { WakeUps } from "./wake-ups.ts";
-import { Writer } from "./writer.ts";
+import { openServer } from "./connection/check-server.ts";
+import { blame, storeUnavailable } from "./connection/postgres-error.ts";
+import { ServerPulse } from "./connection/server-pulse.ts";
+import { compareDatabase } from "./database/compare-database.ts";
+import { openIdentity } from "./database/identity.ts";
+import { migrate } from "./database/migrate.ts";
+import { SharedState } from "./hubs/shared-state.ts";
+import { WakeUps } from "./hubs/wake-ups.ts";
+import { addPartitions, LogPartitions } from "./log/log-partitions.ts";
+import { isReadAct, runRead } from "./reads/read-acts.ts";
+import { Readers } from "./reads/readers.ts";
+import { describeError } from "./transaction/answers.ts";
+import { removeOldLanesText } from "./transaction/lane.ts";
+import { Writer } from "./transaction/writer.ts";
 
 export type PostgresSettings = {
   /** postgres://user:password@host:port/database */

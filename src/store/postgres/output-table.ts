@@ -1,4 +1,4 @@
-import type { DatabaseInUse } from "../database-in-use.ts";
+import type { DatabaseInUse } from "../database/database-in-use.ts";
 import {
   type AppendedName,
   type AttemptKey,
@@ -12,12 +12,12 @@ import {
   type Segment,
   type SegmentPlace,
 } from "../output-table.ts";
-import { describeError } from "./answers.ts";
-import { Connection, type ConnectionSettings } from "./connection.ts";
-import { OutputNotices } from "./output-notices.ts";
-import { blame, storeUnavailable } from "./postgres-error.ts";
-import { Readers } from "./readers.ts";
-import { ServerPulse } from "./server-pulse.ts";
+import { Connection, type ConnectionSettings } from "./connection/connection.ts";
+import { blame, storeUnavailable } from "./connection/postgres-error.ts";
+import { ServerPulse } from "./connection/server-pulse.ts";
+import { OutputNotices } from "./hubs/output-notices.ts";
+import { Readers } from "./reads/readers.ts";
+import { describeError } from "./transaction/answers.ts";
 
 type TableSettings = { url: string; inUse?: DatabaseInUse | undefined; bounds?: OutputBounds };
 

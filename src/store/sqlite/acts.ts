@@ -1,14 +1,13 @@
 import type { ActName, ReadName } from "../act-names.ts";
 import type { Store } from "../store.ts";
-import { advanceLogReader, finishMessage, getLogReader, listWatched, nextMessage } from "./alert-acts.ts";
-import { findAuditMark, saveAuditMark, sealEvents } from "./audit-acts.ts";
-import { changeJobs } from "./change-jobs.ts";
-import { claimJobs } from "./claim-jobs.ts";
-import type { Context } from "./context.ts";
-import { eventRange, pruneEvents, recordEvents } from "./event-log.ts";
-import { unparkClaim } from "./hand-over.ts";
-import { getDatabase } from "./identity.ts";
-import { pruneReceipts } from "./kept-receipts.ts";
+import {
+  advanceLogReader,
+  finishMessage,
+  getLogReader,
+  listWatched,
+  nextMessage,
+} from "./acts/alert-acts.ts";
+import { findAuditMark, saveAuditMark, sealEvents } from "./acts/audit-acts.ts";
 import {
   getLockdown,
   liftLockdown,
@@ -16,7 +15,7 @@ import {
   listLockedTenants,
   lockDown,
   lockTenant,
-} from "./lockdown-acts.ts";
+} from "./acts/lockdown-acts.ts";
 import {
   arriveObject,
   dropObject,
@@ -30,23 +29,18 @@ import {
   noteStoreUpload,
   openUploads,
   reserveUpload,
-} from "./object-acts.ts";
-import { dropOutputs, getOutputNotes, noteOutputs } from "./output-acts.ts";
-import { promoteJobs } from "./promote-jobs.ts";
-import { pruneJobs } from "./prune-jobs.ts";
-import { getQuota, listQuotas, ping, putQuota, setQueuePaused } from "./queue-acts.ts";
-import { getJob } from "./read-jobs.ts";
-import { graceLeases, reapJobs } from "./reap-jobs.ts";
-import { raiseAttempts, recallJobs } from "./recall-jobs.ts";
-import { pruneReceiptSignatures } from "./receipt-signatures.ts";
-import { refuseClaim } from "./refuse-claim.ts";
-import { createLoginCode, createSession, findSession, removeSession, takeLoginCode } from "./session-acts.ts";
-import { shiftTimes } from "./shift-times.ts";
-import { skipEvents } from "./skip-events.ts";
-import { getSmallOutput } from "./small-outputs.ts";
-import { addStatistics } from "./statistics-acts.ts";
-import { submitJobs } from "./submit-jobs.ts";
-import { createToken, findToken, refreshToken, revokeToken } from "./token-acts.ts";
+} from "./acts/object-acts.ts";
+import { dropOutputs, getOutputNotes, noteOutputs } from "./acts/output-acts.ts";
+import { getQuota, listQuotas, ping, putQuota, setQueuePaused } from "./acts/queue-acts.ts";
+import {
+  createLoginCode,
+  createSession,
+  findSession,
+  removeSession,
+  takeLoginCode,
+} from "./acts/session-acts.ts";
+import { addStatistics } from "./acts/statistics-acts.ts";
+import { createToken, findToken, refreshToken, revokeToken } from "./acts/token-acts.ts";
 import {
   blockWorker,
   heartbeatWorker,
@@ -55,10 +49,28 @@ import {
   removeWorker,
   retireSilentWorkers,
   setWorker,
-} from "./worker-acts.ts";
-import { saveWorkerMetrics } from "./worker-metrics.ts";
-import { getWorkerOwner } from "./worker-owner.ts";
-import { getWorker } from "./worker-row.ts";
+} from "./acts/worker-acts.ts";
+import { saveWorkerMetrics } from "./acts/worker-metrics.ts";
+import { getWorkerOwner } from "./acts/worker-owner.ts";
+import { getWorker } from "./acts/worker-row.ts";
+import { claimJobs } from "./claims/claim-jobs.ts";
+import { unparkClaim } from "./claims/hand-over.ts";
+import { promoteJobs } from "./claims/promote-jobs.ts";
+import { raiseAttempts, recallJobs } from "./claims/recall-jobs.ts";
+import { refuseClaim } from "./claims/refuse-claim.ts";
+import type { Context } from "./context.ts";
+import { getDatabase } from "./database/identity.ts";
+import { changeJobs } from "./jobs/change-jobs.ts";
+import { pruneJobs } from "./jobs/prune-jobs.ts";
+import { graceLeases, reapJobs } from "./jobs/reap-jobs.ts";
+import { shiftTimes } from "./jobs/shift-times.ts";
+import { getSmallOutput } from "./jobs/small-outputs.ts";
+import { submitJobs } from "./jobs/submit-jobs.ts";
+import { eventRange, pruneEvents, recordEvents } from "./log/event-log.ts";
+import { pruneReceipts } from "./log/kept-receipts.ts";
+import { pruneReceiptSignatures } from "./log/receipt-signatures.ts";
+import { skipEvents } from "./log/skip-events.ts";
+import { getJob } from "./reads/read-jobs.ts";
 
 type TurnName = Exclude<ActName, ReadName>;
 type Acts = {

@@ -1,14 +1,14 @@
-import type { JobRecord } from "../../core/job.ts";
-import { NoticeBuilder, type NoticeMark } from "../notice-builder.ts";
-import { ParkedClaims } from "../parked-claims.ts";
-import type { QueueBook } from "../queue-book.ts";
-import type { Connection } from "./connection.ts";
-import { type ChainEnd, EventChain } from "./event-chain.ts";
-import { FreshJobs } from "./fresh-jobs.ts";
-import { OwnerCounts } from "./owner-counts.ts";
-import { loadBook, writeBook } from "./queue-rows.ts";
-import { Tallies, type TallyMark } from "./tallies.ts";
-import { WorkerCounts } from "./worker-counts.ts";
+import type { JobRecord } from "../../core/jobs/job.ts";
+import { NoticeBuilder, type NoticeMark } from "../jobs/notice-builder.ts";
+import { ParkedClaims } from "../queues/parked-claims.ts";
+import type { QueueBook } from "../queues/queue-book.ts";
+import { loadBook, writeBook } from "./claims/queue-rows.ts";
+import { OwnerCounts } from "./counts/owner-counts.ts";
+import { Tallies, type TallyMark } from "./counts/tallies.ts";
+import { WorkerCounts } from "./counts/worker-counts.ts";
+import type { Connection } from "./database/connection.ts";
+import { FreshJobs } from "./jobs/fresh-jobs.ts";
+import { type ChainEnd, EventChain } from "./log/event-chain.ts";
 
 /** What every act works with: the connection, what is kept in memory beside it, and the seal key. */
 export type Context = {

@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import type { Store } from "../store.ts";
-import { ReadProxy } from "./read-proxy.ts";
-import { StoreProxy } from "./store-proxy.ts";
-import type { FromThread, ReaderSettings, ThreadSettings } from "./wire.ts";
+import { ReadProxy } from "./thread/read-proxy.ts";
+import { StoreProxy } from "./thread/store-proxy.ts";
+import type { FromThread, ReaderSettings, ThreadSettings } from "./thread/wire.ts";
 
 export type SqliteSettings = {
   path: string;
@@ -28,9 +28,9 @@ export async function openSqliteStore(settings: SqliteSettings): Promise<Store> 
   const { path, macKey, busyTimeoutMs = busyTimeoutMsDefault } = settings;
   const failpointModule = settings.failpointModule ?? null;
   const ofBoth: ThreadSettings = { path, macKey, busyTimeoutMs, failpointModule };
-  const writer = startThread(new URL("./thread.ts", import.meta.url), ofBoth, settings.onTransaction);
+  const writer = startThread(new URL("./thread/thread.ts", import.meta.url), ofBoth, settings.onTransaction);
   const ofReader: ReaderSettings = { ...ofBoth, file: await writer.opened };
-  const { readerProgram = new URL("./reader-thread.ts", import.meta.url) } = settings;
+  const { readerProgram = new URL("./thread/reader-thread.ts", import.meta.url) } = settings;
   const reads = new ReadProxy(() => startThread(readerProgram, ofReader));
   return writer.store(reads);
 }

@@ -1,9 +1,9 @@
 import { WritError } from "../../core/errors.ts";
 import { isOutsideAgent } from "../../runners/delegate/agent-problems.ts";
 import type { AgentEntry, Capability, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { silentLogger } from "../../runtime/logger.ts";
-import { openSandbox } from "../open-sandbox.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
+import { silentLogger } from "../../runtime/log/logger.ts";
+import { openSandbox } from "../processes/open-sandbox.ts";
 import type { WorkerSettings } from "../settings.ts";
 import { type AgentTrial, tryAgent, withTrialFolder } from "./try-agent.ts";
 

@@ -6,13 +6,13 @@ import {
   jobType,
   tag,
   workerId,
-} from "../../contract/fields.ts";
-import { limits } from "../../contract/run-shapes.ts";
-import { executionLocations, providers } from "../../core/document.ts";
+} from "../../contract/shapes/fields.ts";
+import { limits } from "../../contract/shapes/run-shapes.ts";
+import { executionLocations, providers } from "../../core/jobs/document.ts";
 import { absolutePathProblem, relativePathProblem } from "../../core/path-rules.ts";
 import { parseAllowedHost } from "../../runtime/guarded-fetch/allowed-host.ts";
-import { isLoopback, parseHubAddress } from "../../runtime/hub-address.ts";
-import { logFormatProblem } from "../../runtime/log-format.ts";
+import { isLoopback, parseHubAddress } from "../../runtime/hubs/hub-address.ts";
+import { logFormatProblem } from "../../runtime/log/log-format.ts";
 import { visiblePathProblem } from "../../sandbox/cage-mounts.ts";
 import { isolationLevels } from "../../sandbox/sandbox.ts";
 import { loadVerifyingKey } from "../../signing/ed25519.ts";

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { AgentEntry, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
-import { homeOfUser, isHubHome } from "../../runtime/home.ts";
+import { homeOfUser, isHubHome } from "../../runtime/settings/home.ts";
 import { type AgentsFile, chatAgentName, rooCodeName } from "./agents-shape.ts";
 import { fullPath } from "./load-agents-file.ts";
 

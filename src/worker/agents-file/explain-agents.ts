@@ -1,6 +1,6 @@
 import { access, constants } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { formatBytes } from "../../core/format-bytes.ts";
+import { formatBytes } from "../../core/text/format-bytes.ts";
 import { agentProblem, agentProblems } from "../../runners/delegate/agent-problems.ts";
 import type { AgentEntry, Capability, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
 import { systemPath } from "../../runners/process-environment.ts";

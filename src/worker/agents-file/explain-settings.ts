@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { formatBytes } from "../../core/format-bytes.ts";
 import type { LimitsText } from "../../core/limits.ts";
-import { isLoopback } from "../../runtime/hub-address.ts";
+import { formatBytes } from "../../core/text/format-bytes.ts";
+import { isLoopback } from "../../runtime/hubs/hub-address.ts";
 import { loadVerifyingKey } from "../../signing/ed25519.ts";
 import type { WorkerSettings } from "../settings.ts";
 import { explainAgents } from "./explain-agents.ts";

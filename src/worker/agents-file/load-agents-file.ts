@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
 import type { z } from "zod";
 import { WritError } from "../../core/errors.ts";
-import { loadYamlFile, type YamlFile, type YamlPath } from "../../runtime/yaml-file.ts";
+import { loadYamlFile, type YamlFile, type YamlPath } from "../../runtime/settings/yaml-file.ts";
 import { type AgentsFile, agentsShape } from "./agents-shape.ts";
 import { problemText } from "./problem-text.ts";
 import { type FileProblem, referenceProblems, withFullPaths } from "./references.ts";

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { WritError } from "../../core/errors.ts";
-import { readPrivateFile, readSmallFile } from "../../runtime/private-file.ts";
-import type { YamlPath } from "../../runtime/yaml-file.ts";
+import { readPrivateFile, readSmallFile } from "../../runtime/files/private-file.ts";
+import type { YamlPath } from "../../runtime/settings/yaml-file.ts";
 import type { AgentsFile } from "./agents-shape.ts";
 
 /** Something wrong at a key of the file, and what is allowed there. */

@@ -6,10 +6,10 @@ import { AttemptSecrets } from "../../../src/runners/attempt-secrets.ts";
 import { delegateRunner } from "../../../src/runners/delegate/delegate-runner.ts";
 import type { DelegateSettings } from "../../../src/runners/delegate/delegate-settings.ts";
 import type { RunContext, RunOutcome } from "../../../src/runners/runner.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
-import { silentLogger } from "../../../src/runtime/logger.ts";
+import { systemClock } from "../../../src/runtime/clock/clock.ts";
+import { silentLogger } from "../../../src/runtime/log/logger.ts";
 import { CagedSandbox } from "../../../src/sandbox/caged-sandbox.ts";
-import { builtLauncherFile } from "../../../src/sandbox/launcher.ts";
+import { builtLauncherFile } from "../../../src/sandbox/launcher/launcher.ts";
 import { lacks } from "../capabilities.ts";
 import { makeScratchFolder } from "../scratch-disk.ts";
 

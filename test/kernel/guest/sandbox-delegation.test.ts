@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { builtLauncherFile } from "../../../src/sandbox/launcher.ts";
+import { builtLauncherFile } from "../../../src/sandbox/launcher/launcher.ts";
 import { eventually } from "../../support/eventually.ts";
 import { lacks } from "../capabilities.ts";
 import { Cgroup, ending } from "../cgroup.ts";

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, existsSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { test } from "node:test";
 import type { LimitsText } from "../../../src/core/limits.ts";
-import { builtLauncherFile } from "../../../src/sandbox/launcher.ts";
+import { builtLauncherFile } from "../../../src/sandbox/launcher/launcher.ts";
 import { eventually } from "../../support/eventually.ts";
 import { lacks } from "../capabilities.ts";
 import { Cgroup, ending } from "../cgroup.ts";

@@ -1,4 +1,4 @@
-import { escapeHtml } from "../html.ts";
+import { escapeHtml } from "../pages/html.ts";
 import type { Schema } from "./schema-of.ts";
 
 type Row = { name: string; schema: Schema; isRequired: boolean };

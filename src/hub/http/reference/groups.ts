@@ -1,4 +1,4 @@
-import type { Route } from "../../../contract/route.ts";
+import type { Route } from "../../../contract/routes/route.ts";
 
 type Group = { name: string; description: string; has: (route: Route) => boolean };
 

@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import { probeRoutes } from "../../../contract/probe-routes.ts";
-import type { AnswerRow, Route } from "../../../contract/route.ts";
-import { routes } from "../../../contract/routes.ts";
-import { errorBody } from "../../../contract/view-shapes.ts";
+import { probeRoutes } from "../../../contract/routes/probe-routes.ts";
+import type { AnswerRow, Route } from "../../../contract/routes/route.ts";
+import { routes } from "../../../contract/routes/routes.ts";
+import { errorBody } from "../../../contract/shapes/view-shapes.ts";
 import { bodyExample, exampleOf } from "./examples.ts";
 import { groupOf, tagsOf } from "./groups.ts";
 import { codesOf, header, refusalOf, refusalStatuses } from "./refusals.ts";

@@ -1,4 +1,4 @@
-import { escapeHtml, htmlPage } from "../html.ts";
+import { escapeHtml, htmlPage } from "../pages/html.ts";
 import { fieldTable } from "./field-table.ts";
 import type { OpenApi, Operation, Parameter, Response } from "./openapi.ts";
 import type { Schema } from "./schema-of.ts";

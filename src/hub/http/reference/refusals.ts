@@ -1,4 +1,4 @@
-import type { Route } from "../../../contract/route.ts";
+import type { Route } from "../../../contract/routes/route.ts";
 import { type ErrorCode, errorTable } from "../../../core/errors.ts";
 
 type Header = { description: string; schema: { type: "string" } };

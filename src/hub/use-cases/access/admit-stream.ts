@@ -2,7 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { type Identity, isOfCertificate } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
-import type { StreamGroup } from "../../services/stream-counts.ts";
+import type { StreamGroup } from "../../services/metrics/stream-counts.ts";
 import { callerOf } from "./caller-of.ts";
 import { noteRateLimit } from "./note-rate-limit.ts";
 

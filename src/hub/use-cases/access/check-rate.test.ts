@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../../runtime/clock.ts";
+import { systemClock } from "../../../runtime/clock/clock.ts";
 import { openSqliteStore } from "../../../store/sqlite/open-store.ts";
 import { RateLimits } from "../../services/rate-limits.ts";
 import { type CheckedRate, checkRate } from "./check-rate.ts";

@@ -1,8 +1,8 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import { isClaimDetail } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { securityEvent } from "../../../core/outcome.ts";
+import { isClaimDetail } from "../../../core/jobs/failure.ts";
+import { securityEvent } from "../../../core/jobs/outcome.ts";
 import type { ChangeAnswer, JobBrief, JobChange } from "../../../store/store.ts";
 import type { Refusal } from "../../audit/refusal-log.ts";
 import type { HubDeps } from "../../deps.ts";

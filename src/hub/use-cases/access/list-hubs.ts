@@ -1,8 +1,8 @@
-import type { HubsView } from "../../../contract/admin-shapes.ts";
+import type { HubsView } from "../../../contract/shapes/admin-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
-import { placesOf } from "../../settings.ts";
+import { placesOf } from "../../settings/settings.ts";
 
 /** The database, the hubs that serve it, and where they keep files. */
 export async function listHubs(deps: HubDeps, identity: Identity): Promise<HubsView> {

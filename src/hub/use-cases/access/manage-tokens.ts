@@ -4,7 +4,7 @@ import { defaultTenant, type Identity, type Role } from "../../../core/identity.
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { NewToken, TokenRecord } from "../../../store/access-store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { readHomeToken, writeHomeToken } from "../../home-token.ts";
+import { readHomeToken, writeHomeToken } from "../../home/home-token.ts";
 import { isHidden } from "./tenant-wall.ts";
 
 type TokenRequest = {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { environment } from "../../../contract/run-shapes.ts";
+import { environment } from "../../../contract/shapes/run-shapes.ts";
 import { parseShape } from "./parse-shape.ts";
 
 test.each(["A B", "1A", "A=B", ""])("the name %j of a variable is refused with what is allowed", (name) => {

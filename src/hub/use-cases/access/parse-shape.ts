@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { type FieldIssue, invalidArgument, WritError } from "../../../core/errors.ts";
-import { Decimal } from "../../../core/json-value.ts";
+import { Decimal } from "../../../core/text/json-value.ts";
 import { plainIssue } from "./plain-issue.ts";
 
 /** The `violation_type` of an error about a path that tried to leave its root. */

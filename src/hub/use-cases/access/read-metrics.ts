@@ -1,6 +1,6 @@
 import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
-import { sharedLabel } from "../../services/label-budget.ts";
+import { sharedLabel } from "../../services/metrics/label-budget.ts";
 
 /** Of the hub as a whole, and no secret: a dashboard shows which version it looks at. */
 const ofEverybody = "writ_info{";

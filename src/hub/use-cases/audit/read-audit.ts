@@ -1,6 +1,6 @@
 import type { Identity } from "../../../core/identity.ts";
-import type { SealedRecord } from "../../../store/audit-record.ts";
 import type { AuditTraits } from "../../../store/audit-store.ts";
+import type { SealedRecord } from "../../../store/log/audit-record.ts";
 import { isByPerson, kindsOfPeople } from "../../audit/acts-of-people.ts";
 import { dayOf, isGone, listColdDays, readCold } from "../../audit/cold-files.ts";
 import type { HubDeps } from "../../deps.ts";

@@ -1,6 +1,6 @@
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { redactText } from "../../../runtime/redact.ts";
+import { redactText } from "../../../runtime/log/redact.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "./record-event.ts";

@@ -1,10 +1,14 @@
-import { folderId as folderShape } from "../../../contract/fields.ts";
-import type { CompleteByTokenRequest, FileUrl, FileUrlRequest } from "../../../contract/storage-shapes.ts";
-import type { AttemptReport } from "../../../core/change.ts";
+import { folderId as folderShape } from "../../../contract/shapes/fields.ts";
+import type {
+  CompleteByTokenRequest,
+  FileUrl,
+  FileUrlRequest,
+} from "../../../contract/shapes/storage-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
-import { classify, failureCodes } from "../../../core/failure.ts";
-import type { JsonValue } from "../../../core/json-value.ts";
+import type { AttemptReport } from "../../../core/jobs/change.ts";
+import { classify, failureCodes } from "../../../core/jobs/failure.ts";
 import { allowsObject, inputFor, objectKeyProblem } from "../../../core/storage-policy.ts";
+import type { JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { JobBrief } from "../../../store/store.ts";

@@ -1,7 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import type { ObjectKey, StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { areFilesSeparate, askOtherHub } from "../../separate-files.ts";
+import { areFilesSeparate, askOtherHub } from "../../home/separate-files.ts";
 
 const asksAtOnce = 16;
 /** A list is shown without knowing everything rather than late. */

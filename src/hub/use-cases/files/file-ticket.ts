@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { WritError } from "../../../core/errors.ts";
-import { tryParseJson } from "../../../core/json-value.ts";
 import { storageMethods } from "../../../core/storage-policy.ts";
+import { tryParseJson } from "../../../core/text/json-value.ts";
 import { macOfText } from "../../../signing/mac.ts";
 
 const purpose = "writ file URL 1\n";

@@ -1,16 +1,16 @@
 import type { JobDocument } from "../../../contract/document.ts";
-import { decideChange, type Fence } from "../../../core/change.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JobRecord } from "../../../core/job.ts";
+import { decideChange, type Fence } from "../../../core/jobs/change.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
 import { type StorageRight, storagePolicyOf } from "../../../core/storage-policy.ts";
 import type { JobToken } from "../../../signing/job-token.ts";
 import { lockdownError } from "../../../store/response-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
+import { brokenSeal } from "../access/broken-seal.ts";
 import { jobOrThrow } from "../access/job-or-throw.ts";
 import { unknownJob } from "../access/unknown-job.ts";
-import { brokenSeal } from "../jobs/broken-seal.ts";
 import { findJob } from "../jobs/find-job.ts";
 
 /** Null for an administrator, who means the current attempt. */

@@ -1,10 +1,10 @@
 import type { JobDocument } from "../../../contract/document.ts";
-import type { ArtifactList } from "../../../contract/storage-shapes.ts";
+import type { ArtifactList } from "../../../contract/shapes/storage-shapes.ts";
 import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { imageTypeOf } from "../../../core/image-type.ts";
-import type { OutputFile } from "../../../core/output-file.ts";
+import type { OutputFile } from "../../../core/jobs/output-file.ts";
+import { imageTypeOf } from "../../../core/text/image-type.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { findJob } from "../jobs/find-job.ts";

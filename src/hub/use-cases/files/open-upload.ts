@@ -1,5 +1,5 @@
-import { decideChange } from "../../../core/change.ts";
 import { WritError } from "../../../core/errors.ts";
+import { decideChange } from "../../../core/jobs/change.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import type { FileTicket } from "./file-ticket.ts";

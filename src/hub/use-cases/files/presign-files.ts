@@ -1,4 +1,4 @@
-import type { FileUrl, FileUrlRequest } from "../../../contract/storage-shapes.ts";
+import type { FileUrl, FileUrlRequest } from "../../../contract/shapes/storage-shapes.ts";
 import { invalidArgument, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";

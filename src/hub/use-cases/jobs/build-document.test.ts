@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { jobDocument } from "../../../contract/document.ts";
-import { type JobSubmission, jobSubmission } from "../../../contract/submit-shapes.ts";
-import type { JsonValue } from "../../../core/json-value.ts";
+import { type JobSubmission, jobSubmission } from "../../../contract/shapes/submit-shapes.ts";
+import type { JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import { parseJson } from "../../../signing/parse-json.ts";

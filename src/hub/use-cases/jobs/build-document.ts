@@ -2,15 +2,20 @@ import { argumentInputBytesMax } from "../../../contract/define-kind.ts";
 import { type JobDocument, jobDocument } from "../../../contract/document.ts";
 import { summarizeDocument } from "../../../contract/document-summary.ts";
 import { type RunSpec, rulesOf } from "../../../contract/kinds.ts";
-import { type JobSubmission, jobSubmission, kindOf, promptJob } from "../../../contract/submit-shapes.ts";
-import { defaultOnDisconnect, documentDefaults } from "../../../core/document.ts";
-import { formatOf } from "../../../core/document-format.ts";
+import {
+  type JobSubmission,
+  jobSubmission,
+  kindOf,
+  promptJob,
+} from "../../../contract/shapes/submit-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
-import type { NewJob } from "../../../core/job.ts";
-import type { JsonValue } from "../../../core/json-value.ts";
+import { defaultOnDisconnect, documentDefaults } from "../../../core/jobs/document.ts";
+import { formatOf } from "../../../core/jobs/document-format.ts";
+import type { NewJob } from "../../../core/jobs/job.ts";
+import { queueKey } from "../../../core/jobs/queue-key.ts";
 import type { LimitsText } from "../../../core/limits.ts";
-import { queueKey } from "../../../core/queue-key.ts";
 import { inputsOf, outputFolderDefault } from "../../../core/storage-policy.ts";
+import type { JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize, canonicalWriter, type KnownPart } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 

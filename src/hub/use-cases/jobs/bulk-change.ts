@@ -2,7 +2,7 @@ import { type BulkFilter, bulkJobsMax } from "../../../contract/list-query.ts";
 import { codeOf, WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { type JobState, stateBehind } from "../../../core/job.ts";
+import { type JobState, stateBehind } from "../../../core/jobs/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { recordDenial } from "../access/record-denial.ts";
 import { recordEvent } from "../audit/record-event.ts";

@@ -1,8 +1,8 @@
 import { posix } from "node:path";
 import { commandOf } from "../../../contract/kinds.ts";
-import type { JobSubmission } from "../../../contract/submit-shapes.ts";
+import type { JobSubmission } from "../../../contract/shapes/submit-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
-import type { HubSettings } from "../../settings.ts";
+import type { HubSettings } from "../../settings/settings.ts";
 
 /** Where a bare name in an allow list may also be called by its full path. A copy elsewhere is another program. */
 const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];

@@ -1,6 +1,6 @@
 import type { JobCounts, ListFilter } from "../../../contract/list-query.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { ListedState } from "../../../core/job.ts";
+import type { ListedState } from "../../../core/jobs/job.ts";
 import type { HubDeps } from "../../deps.ts";
 import { countJobs } from "./list-jobs.ts";
 

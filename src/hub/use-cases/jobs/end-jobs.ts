@@ -1,6 +1,6 @@
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { isEnded } from "../../../core/job.ts";
+import { isEnded } from "../../../core/jobs/job.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { jobOrThrow } from "../access/job-or-throw.ts";

@@ -1,5 +1,5 @@
 import type { WhyView } from "../../../contract/why-view.ts";
-import { isEnded, type JobRecord } from "../../../core/job.ts";
+import { isEnded, type JobRecord } from "../../../core/jobs/job.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { judgeWorkers } from "./judge-workers.ts";

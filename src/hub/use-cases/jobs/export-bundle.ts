@@ -1,18 +1,18 @@
 import type { JobDocument } from "../../../contract/document.ts";
 import { hiddenIn } from "../../../contract/kinds.ts";
-import type { ReceiptView } from "../../../contract/trust-view-shapes.ts";
+import type { ReceiptView } from "../../../contract/shapes/trust-view-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { type Identity, mayReadHidden } from "../../../core/identity.ts";
-import { isEnded } from "../../../core/job.ts";
+import { isEnded } from "../../../core/jobs/job.ts";
 import { grantText } from "../../../signing/check-bundle.ts";
 import { signText } from "../../../signing/ed25519.ts";
 import { parseReceipt } from "../../../signing/receipt-text.ts";
 import type { ForgottenJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { brokenSeal } from "../access/broken-seal.ts";
 import { unknownJob } from "../access/unknown-job.ts";
-import { type FoundReceipt, findReceipt } from "../workers/keep-receipts.ts";
-import { brokenSeal } from "./broken-seal.ts";
+import { type FoundReceipt, findReceipt } from "../receipts/keep-receipts.ts";
 import { checkAccess } from "./find-job.ts";
 
 /**

@@ -1,7 +1,7 @@
-import type { JobRecord } from "../../../core/job.ts";
-import { misfits, parseQueueKey, type QueueFacts } from "../../../core/queue-key.ts";
-import { timeText } from "../../../core/time-text.ts";
-import { isPaused } from "../../../store/claim-pause.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
+import { misfits, parseQueueKey, type QueueFacts } from "../../../core/jobs/queue-key.ts";
+import { timeText } from "../../../core/text/time-text.ts";
+import { isPaused } from "../../../store/queues/claim-pause.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { mayServe } from "../access/tenant-wall.ts";

@@ -1,10 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import type { ListFilter } from "../../../contract/list-query.ts";
-import type { JobSummary } from "../../../contract/view-shapes.ts";
+import type { JobSummary } from "../../../contract/shapes/view-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { pendingParts, stateBehind } from "../../../core/job.ts";
-import type { JobFilter, ListedJob, ShownJobs } from "../../../store/job-list.ts";
+import { pendingParts, stateBehind } from "../../../core/jobs/job.ts";
+import type { JobFilter, ListedJob, ShownJobs } from "../../../store/jobs/job-list.ts";
 import type { HubDeps } from "../../deps.ts";
 import { showListed } from "./show-job.ts";
 

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { JobSummary } from "../../../contract/view-shapes.ts";
+import type { JobSummary } from "../../../contract/shapes/view-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";

@@ -1,8 +1,8 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JobRecord } from "../../../core/job.ts";
-import type { OutputStream } from "../../../core/output-stream.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
+import type { OutputStream } from "../../../core/jobs/output-stream.ts";
 import type { OutputName } from "../../../output/outputs.ts";
 import type { HubDeps } from "../../deps.ts";
 import { isAttemptOver, type WrittenOutput, writtenOutput } from "../../views/written-output.ts";

@@ -4,7 +4,7 @@ import type { Counts } from "../../../core/statistics/activity.ts";
 import { Period } from "../../../core/statistics/period.ts";
 import { periodStart, ranges, resolutions, type StatisticsRange } from "../../../core/statistics/ranges.ts";
 import type { HubDeps } from "../../deps.ts";
-import { sampleQueues } from "../../services/sample-queues.ts";
+import { sampleQueues } from "../../services/metrics/sample-queues.ts";
 import type { StatisticsReport, Step } from "../../views/statistics-view.ts";
 import { isHidden } from "../access/tenant-wall.ts";
 import { unrunnableJobs } from "./unrunnable-jobs.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../../runtime/clock.ts";
+import type { Clock } from "../../../runtime/clock/clock.ts";
 import type { Output } from "./read-output.ts";
 
 /** Bounds of one call: places that it finds, and about how long it reads. */

@@ -1,7 +1,7 @@
-import type { JobSummary, JobView } from "../../../contract/view-shapes.ts";
+import type { JobSummary, JobView } from "../../../contract/shapes/view-shapes.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JobRecord } from "../../../core/job.ts";
-import type { ListedJob } from "../../../store/job-list.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
+import type { ListedJob } from "../../../store/jobs/job-list.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { jobSummary } from "../../views/job-summary.ts";

@@ -1,5 +1,5 @@
-import type { StartRequest } from "../../../contract/start-shapes.ts";
-import { type JobSubmission, jobSubmission } from "../../../contract/submit-shapes.ts";
+import type { StartRequest } from "../../../contract/shapes/start-shapes.ts";
+import { type JobSubmission, jobSubmission } from "../../../contract/shapes/submit-shapes.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { limitNames } from "../../../core/limits.ts";

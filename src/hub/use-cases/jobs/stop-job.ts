@@ -1,7 +1,7 @@
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { isEnded } from "../../../core/job.ts";
-import { isStopped } from "../../../core/state-names.ts";
+import { isEnded } from "../../../core/jobs/job.ts";
+import { isStopped } from "../../../core/jobs/state-names.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { cancelJob } from "./end-jobs.ts";

@@ -1,8 +1,8 @@
-import type { JobSubmission } from "../../../contract/submit-shapes.ts";
+import type { JobSubmission } from "../../../contract/shapes/submit-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { defaultTenant, type Identity } from "../../../core/identity.ts";
-import type { JobState } from "../../../core/job.ts";
+import type { JobState } from "../../../core/jobs/job.ts";
 import type { SubmitOutcome } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { traceSubmitted } from "../../services/trace-jobs.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { aJob, nowMs } from "../../../core/job.testing.ts";
+import { aJob, nowMs } from "../../../core/jobs/job.testing.ts";
 import { type JudgedWorker, nextText, type Waiting, waitReasons } from "./wait-reasons.ts";
 
 const worker: JudgedWorker = { id: "w1", misfits: [], unavailable: null, isFull: false };

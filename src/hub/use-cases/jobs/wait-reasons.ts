@@ -1,7 +1,7 @@
 import type { WaitCode } from "../../../contract/why-view.ts";
-import type { JobRecord } from "../../../core/job.ts";
-import { mayRunMore, type Quota } from "../../../core/quota.ts";
-import { timeText } from "../../../core/time-text.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
+import { mayRunMore, type Quota } from "../../../core/jobs/quota.ts";
+import { timeText } from "../../../core/text/time-text.ts";
 
 /** A worker as far as one job is concerned. */
 export type JudgedWorker = {

@@ -1,6 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
-import type { OutputStream } from "../../../core/output-stream.ts";
-import { outputTooLargeText } from "../../../core/small-output.ts";
+import type { OutputStream } from "../../../core/jobs/output-stream.ts";
+import { outputTooLargeText } from "../../../core/jobs/small-output.ts";
 import type { HubDeps } from "../../deps.ts";
 import type { AttemptCall } from "./change-attempt.ts";
 import { findHeldJob } from "./find-held-job.ts";

@@ -1,6 +1,6 @@
-import type { Fence } from "../../../core/change.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
+import type { Fence } from "../../../core/jobs/change.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 
 /**

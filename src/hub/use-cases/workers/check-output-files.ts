@@ -1,7 +1,7 @@
 import type { JobDocument } from "../../../contract/document.ts";
-import { type Change, decideChange } from "../../../core/change.ts";
 import { invalidArgument, WritError } from "../../../core/errors.ts";
-import type { OutputFile } from "../../../core/output-file.ts";
+import { type Change, decideChange } from "../../../core/jobs/change.ts";
+import type { OutputFile } from "../../../core/jobs/output-file.ts";
 import { allowsObject, storagePolicyOf } from "../../../core/storage-policy.ts";
 import type { StoredObject } from "../../../store/object-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";

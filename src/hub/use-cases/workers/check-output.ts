@@ -1,6 +1,6 @@
-import type { OutputSizes } from "../../../contract/report-shapes.ts";
-import { type Change, decideChange } from "../../../core/change.ts";
+import type { OutputSizes } from "../../../contract/shapes/report-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
+import { type Change, decideChange } from "../../../core/jobs/change.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 
 type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "outputs">;

@@ -1,8 +1,8 @@
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { WorkerFacts } from "../../../core/queue-key.ts";
+import type { WorkerFacts } from "../../../core/jobs/queue-key.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
-import { isPaused } from "../../../store/claim-pause.ts";
+import { isPaused } from "../../../store/queues/claim-pause.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
 import { isReplaced, type WorkerRecord } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";

@@ -1,4 +1,4 @@
-import { decideChange } from "../../../core/change.ts";
+import { decideChange } from "../../../core/jobs/change.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { jobOrThrow } from "../access/job-or-throw.ts";

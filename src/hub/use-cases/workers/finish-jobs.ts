@@ -5,27 +5,27 @@ import {
   type ResultRequest,
   resultItem,
   type SmallOutputText,
-} from "../../../contract/report-shapes.ts";
+} from "../../../contract/shapes/report-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
-import { type ClaimDetail, isClaimDetail } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { SmallOutput } from "../../../core/small-output.ts";
+import { type ClaimDetail, isClaimDetail } from "../../../core/jobs/failure.ts";
+import type { SmallOutput } from "../../../core/jobs/small-output.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { ChangeAnswer, JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { jobOrThrow } from "../access/job-or-throw.ts";
 import { parseShape } from "../access/parse-shape.ts";
 import { recordDenial } from "../access/record-denial.ts";
+import type { ReceiptBatch } from "../receipts/check-receipts.ts";
+import { receiptKeeper, type Signed, signedList, signedReceipt } from "../receipts/keep-receipts.ts";
+import { type ReadReceipt, readReceipt, receiptsIn } from "../receipts/read-receipt.ts";
 import { isWithinReach } from "./change-attempt.ts";
 import { checkOutput } from "./check-output.ts";
 import { checkOutputFiles } from "./check-output-files.ts";
-import type { ReceiptBatch } from "./check-receipts.ts";
 import { findActingWorker } from "./find-worker.ts";
-import { receiptKeeper, type Signed, signedList, signedReceipt } from "./keep-receipts.ts";
 import { type FailChange, failChange, type ResultChange, resultChange } from "./read-ending.ts";
 import { readLastLine } from "./read-last-line.ts";
-import { type ReadReceipt, readReceipt, receiptsIn } from "./read-receipt.ts";
 import { returnJobs } from "./refuse-claim.ts";
 import { checkSmallOutput, readSmallOutput } from "./small-output.ts";
 import { syncOutput } from "./sync-output.ts";

@@ -4,7 +4,7 @@ import { storagePolicyOf } from "../../../core/storage-policy.ts";
 import { makeJobToken } from "../../../signing/job-token.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { brokenSeal } from "../jobs/broken-seal.ts";
+import { brokenSeal } from "../access/broken-seal.ts";
 import type { AttemptCall } from "./change-attempt.ts";
 import { findHeldJob } from "./find-held-job.ts";
 

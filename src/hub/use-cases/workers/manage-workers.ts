@@ -1,7 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { Capability } from "../../../core/queue-key.ts";
+import type { Capability } from "../../../core/jobs/queue-key.ts";
 import { loadVerifyingKey } from "../../../signing/ed25519.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import {

@@ -1,10 +1,10 @@
 import type { z } from "zod";
-import type { FailRequest, ResultRequest, resultItem } from "../../../contract/report-shapes.ts";
-import type { AttemptReport, Change } from "../../../core/change.ts";
+import type { FailRequest, ResultRequest, resultItem } from "../../../contract/shapes/report-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
-import { classify } from "../../../core/failure.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { JsonValue } from "../../../core/json-value.ts";
+import type { AttemptReport, Change } from "../../../core/jobs/change.ts";
+import { classify } from "../../../core/jobs/failure.ts";
+import type { JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import { fenceOf } from "./attempt-fence.ts";

@@ -1,5 +1,5 @@
-import { lastLineBytesMax, lastLineOf } from "../../../core/last-line.ts";
-import type { SmallOutput } from "../../../core/small-output.ts";
+import type { SmallOutput } from "../../../core/jobs/small-output.ts";
+import { lastLineBytesMax, lastLineOf } from "../../../core/text/last-line.ts";
 import type { HubDeps } from "../../deps.ts";
 
 type Ending = {

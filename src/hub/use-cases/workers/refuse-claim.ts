@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { refusedClaim } from "../../../contract/worker-shapes.ts";
+import type { refusedClaim } from "../../../contract/shapes/worker-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";

@@ -1,6 +1,6 @@
-import type { SmallOutputText } from "../../../contract/report-shapes.ts";
+import type { SmallOutputText } from "../../../contract/shapes/report-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
-import { largerStream, type SmallOutput, smallOutputBytesMax } from "../../../core/small-output.ts";
+import { largerStream, type SmallOutput, smallOutputBytesMax } from "../../../core/jobs/small-output.ts";
 import type { HubDeps } from "../../deps.ts";
 import { outputTooLarge } from "./append-output.ts";
 

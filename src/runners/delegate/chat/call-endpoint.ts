@@ -1,11 +1,11 @@
 import { Agent as HttpAgent, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import { cutText } from "../../../core/cut-text.ts";
 import { codeOf, WritError } from "../../../core/errors.ts";
-import type { FailureClass, FailureDetail } from "../../../core/failure.ts";
-import type { Clock } from "../../../runtime/clock.ts";
-import { collectBody, streamBody } from "../../../runtime/http-body.ts";
-import { ConnectionFailure, exchange } from "../../../runtime/http-exchange.ts";
+import type { FailureClass, FailureDetail } from "../../../core/jobs/failure.ts";
+import { cutText } from "../../../core/text/cut-text.ts";
+import type { Clock } from "../../../runtime/clock/clock.ts";
+import { collectBody, streamBody } from "../../../runtime/http/http-body.ts";
+import { ConnectionFailure, exchange } from "../../../runtime/http/http-exchange.ts";
 import { RunFailure } from "../../runner.ts";
 import type { Capability } from "../delegate-settings.ts";
 import { chatProtocols, errorText } from "./chat-protocol.ts";

@@ -1,6 +1,6 @@
-import type { Provider } from "../../../core/document.ts";
+import type { Provider } from "../../../core/jobs/document.ts";
+import { parseSse } from "../../../runtime/http/sse.ts";
 import { LineSplitter } from "../../../runtime/line-splitter.ts";
-import { parseSse } from "../../../runtime/sse.ts";
 
 /** One piece of an answer, as every provider's messages are read. */
 export type ChatPiece = {

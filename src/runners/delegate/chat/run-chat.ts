@@ -1,7 +1,7 @@
-import { toJson } from "../../../core/to-json.ts";
-import type { Clock } from "../../../runtime/clock.ts";
-import type { Logger } from "../../../runtime/logger.ts";
-import { readPrivateFile } from "../../../runtime/private-file.ts";
+import { toJson } from "../../../core/text/to-json.ts";
+import type { Clock } from "../../../runtime/clock/clock.ts";
+import { readPrivateFile } from "../../../runtime/files/private-file.ts";
+import type { Logger } from "../../../runtime/log/logger.ts";
 import type { Isolation } from "../../../sandbox/sandbox.ts";
 import { resultProblem } from "../../read-result.ts";
 import {

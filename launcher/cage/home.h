@@ -1,0 +1,33 @@
+#ifndef WRIT_HOME_H
+#define WRIT_HOME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "failure.h"
+#include "plan/plan.h"
+
+/* What is needed to remove a job's home after its plan was forgotten. */
+struct home {
+  char *memory;
+  const char *path; /* NULL without a home */
+  struct {
+    const char *path;
+    bool is_directory;
+  } entries[HOME_ENTRIES_MAX];
+  size_t entries_count;
+};
+
+void home_note(struct home *home, const struct plan *plan);
+void home_forget(struct home *home);
+
+/* Makes it with all its entries. In the cage's first process, while that is still on the host. */
+bool make_home(const struct plan *plan, struct failure *failure);
+
+/*
+ * Removes it after the last process of the job has gone; by descriptor, and through no link that the job may have put
+ * there. False when something is left: then the worker removes it.
+ */
+bool remove_home(const struct home *home);
+
+#endif

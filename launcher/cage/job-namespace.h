@@ -1,0 +1,16 @@
+#ifndef WRIT_JOB_NAMESPACE_H
+#define WRIT_JOB_NAMESPACE_H
+
+#include "plan/plan.h"
+
+/*
+ * RLIMIT_NPROC counts all that a user runs in a user namespace, and all jobs are in the launcher's: they would count for
+ * each other. So there a job with this limit is born in one more user namespace, in which only its own processes count.
+ * It is the same user in both.
+ */
+bool needs_job_namespace(const struct plan *plan);
+
+/* In the job's process: gives its namespace the one user, and takes away what it was born with for being the first in it. */
+bool settle_in_job_namespace(int proc_fd, struct failure *failure);
+
+#endif

@@ -1,0 +1,12 @@
+#ifndef WRIT_JOB_PROCESS_H
+#define WRIT_JOB_PROCESS_H
+
+#include "cage/cage.h"
+
+/*
+ * Starts the job's first process in the cage that is built, and returns when its program has taken over, or false
+ * when any step before that failed: then nothing was executed.
+ */
+bool start_job_process(const struct cage *cage, pid_t *job, struct failure *failure);
+
+#endif

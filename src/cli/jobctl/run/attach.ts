@@ -1,0 +1,22 @@
+import type { Command } from "commander";
+import { withJobs } from "../../connection/with-jobs.ts";
+import type { CliContext } from "../../context.ts";
+import { jobIdHelp, resolveJobId } from "../../terminal/short-id.ts";
+import { rawHelp } from "./copy-output.ts";
+import { followJob } from "./follow-job.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command
+    .argument("<id>", jobIdHelp)
+    .option("--raw", rawHelp)
+    .addHelpText(
+      "after",
+      "\nLike `run`, it ends with the job's exit code. Ctrl-C leaves the job running; `jobctl stop ID` stops it.",
+    )
+    .action((id: string, { raw = false }: { raw?: boolean }) =>
+      withJobs(context, command, async (jobs) => {
+        const jobId = await resolveJobId(jobs, id);
+        context.exitCode = await followJob(jobs, { context, command, jobId, raw, onLeave: "detach" });
+      }),
+    );
+}

@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import { planUpgrade } from "../../../hub/admin.ts";
+import { findHome } from "../../connection/connection-settings.ts";
+import type { CliContext } from "../../context.ts";
+import { examineServices } from "../../service/examine-services.ts";
+import { print } from "../../terminal/print.ts";
+import { neutraliseLine } from "../../terminal/terminal.ts";
+
+export function define(command: Command, context: CliContext): void {
+  command.action(async () => {
+    const home = findHome(context, command);
+    const plan = await planUpgrade({ home, env: context.env });
+    const services = examineServices(context.userHome).filter(({ state }) => state !== "ok");
+    print(context, command, { home, version: context.version, ...plan, services }, () => {
+      const lines = services.map(({ says }) => `${neutraliseLine(says)}\n`);
+      return `${describePlan(plan, context.version)}${lines.join("")}`;
+    });
+    const isStopped = services.some(({ state }) => state === "problem");
+    if (plan.refusal !== null || isStopped) context.exitCode = 1;
+  });
+}
+
+function describePlan(
+  { schema, newest, steps, database, refusal }: Awaited<ReturnType<typeof planUpgrade>>,
+  version: string,
+): string {
+  if (refusal !== null) return `A hub would refuse the database ${database}: ${neutraliseLine(refusal)}.\n`;
+  if (schema === null)
+    return `The database ${database} is empty or does not exist yet; the next start gives it schema ${newest}.\n`;
+  if (schema > newest)
+    return `The database has schema ${schema}, and this program (${version}) knows ${newest}: it would refuse to start. Use the newer program.\n`;
+  if (steps.length === 0)
+    return `The database has schema ${schema}, the newest: the next start changes nothing.\n`;
+  const lines = steps.map((step) => `  ${step}\n`).join("");
+  return `The next start would change the database from schema ${schema} to ${newest}:\n${lines}There is no way back: take a backup first, with \`writ backup FILE\`.\n`;
+}

@@ -1,0 +1,181 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Client, ConnectError } from "@connectrpc/connect";
+import type { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { hasCode, WritError } from "../../core/errors.ts";
+import { type Clock, systemClock } from "../../runtime/clock/clock.ts";
+import { parseGrpcAddresses } from "../../runtime/hubs/grpc-address.ts";
+import { hubAddressesMax } from "../../runtime/hubs/hub-address.ts";
+import { HubChoice } from "../../runtime/hubs/hub-choice.ts";
+import { clientClosed } from "../client-closed.ts";
+import { findRpc, type RpcOptions, type RpcTarget } from "./find-rpc.ts";
+import type { Exchange } from "./grpc-exchange.ts";
+import { rpcError } from "./rpc-errors.ts";
+
+export type CallLimits = Pick<Exchange, "signal" | "timeoutMs" | "headers">;
+export type OpenClient = { client: RpcClient; close(): void };
+export type RpcDeps = {
+  find(options: RpcOptions): Promise<RpcTarget[]>;
+  open(target: RpcTarget): Promise<OpenClient>;
+};
+
+/** The client that the library would make. Ours returns only the fields, without the names of their messages. */
+export type RpcClient = Client<typeof JobService>;
+
+// The library is loaded when a connection is opened, not for `--help`.
+const realDeps: RpcDeps = {
+  find: findRpc,
+  open: async (target) => (await import("./open-client.ts")).openClient(target),
+};
+
+type Current = {
+  found: readonly RpcTarget[];
+  /** Those that were found, and where they have moved to. */
+  targets: RpcTarget[];
+  choice: HubChoice;
+  open: Map<number, Promise<OpenClient>>;
+};
+
+/**
+ * Calls the JobService of a hub, or of the next if it cannot be reached: every call of it may arrive twice. It finds its
+ * hubs at the first call, and again after none could be reached.
+ */
+export class RpcConnection {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly #options: RpcOptions;
+  readonly #deps: RpcDeps;
+  #current: Promise<Current> | undefined;
+  #mayHaveMoved = false;
+  #isClosed = false;
+
+  constructor(options: RpcOptions, deps: RpcDeps = realDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.clock = options.clock ?? systemClock;
+    this.random = options.random ?? Math.random;
+  }
+
+  /** One call; a refusal is thrown as the hub's error, an abort as the signal's reason. */
+  async call<T>(act: (client: RpcClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
+    const current = await this.#find();
+    const failures: WritError[] = [];
+    for (const index of inTurn(current)) {
+      try {
+        const answer = await act((await this.#open(current, index)).client);
+        current.choice.answered(index);
+        return answer;
+      } catch (error) {
+        failures.push(this.#failure(error, { current, index, signal }));
+      }
+    }
+    throw noneReached(failures);
+  }
+
+  /** Like `call`, for a response that arrives in parts. After the first, whoever reads has to ask again. */
+  async *stream<T>(act: (client: RpcClient) => AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+    signal.throwIfAborted();
+    const current = await this.#find();
+    const failures: WritError[] = [];
+    for (const index of inTurn(current)) {
+      let hasBegun = false;
+      try {
+        for await (const part of act((await this.#open(current, index)).client)) {
+          if (!hasBegun) current.choice.answered(index);
+          hasBegun = true;
+          yield part;
+        }
+        return;
+      } catch (error) {
+        failures.push(this.#failure(error, { current, index, signal }));
+        if (hasBegun) break;
+      }
+    }
+    throw noneReached(failures);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    void this.#current?.then(closeAll).catch(() => {});
+  }
+
+  /** The error, if another hub may do better; any other error is thrown. */
+  #failure(
+    error: unknown,
+    { current, index, signal }: { current: Current; index: number; signal: AbortSignal | undefined },
+  ): WritError {
+    if (signal?.aborted && error instanceof ConnectError) throw signal.reason;
+    const understood = rpcError(error, current.targets[index]!);
+    // What was under way ends with the client, which says nothing about the hub.
+    if (this.#isClosed && hasCode(understood, "HUB_UNREACHABLE")) throw clientClosed();
+    if (!hasCode(understood, "HUB_UNREACHABLE", "SHUTTING_DOWN", "STORE_UNAVAILABLE", "HUB_MOVED"))
+      throw understood;
+    current.choice.failed(index);
+    if (hasCode(understood, "HUB_MOVED")) follow(current, index, understood as WritError);
+    if (hasCode(understood, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
+    return understood as WritError;
+  }
+
+  async #open({ targets, open }: Current, index: number): Promise<OpenClient> {
+    const known = open.get(index) ?? this.#deps.open(targets[index]!);
+    open.set(index, known);
+    return known;
+  }
+
+  /** A hub that comes back may have another port or authority; both are in its home, so they are read again. */
+  async #find(): Promise<Current> {
+    if (this.#isClosed) throw clientClosed();
+    if (this.#current !== undefined && !this.#mayHaveMoved) return this.#current;
+    this.#mayHaveMoved = false;
+    const before = this.#current;
+    this.#current = this.#findAgain(before);
+    // A failed attempt must not be kept, or every later call would fail with it again.
+    this.#current.catch(() => {
+      this.#current = undefined;
+    });
+    return this.#current;
+  }
+
+  async #findAgain(before: Promise<Current> | undefined): Promise<Current> {
+    const targets = await this.#deps.find(this.#options);
+    const current = await before?.catch(() => undefined);
+    if (current !== undefined && isDeepStrictEqual(targets, current.found)) return current;
+    if (current !== undefined) closeAll(current);
+    const { clock, random } = this;
+    const choice = new HubChoice(targets.length, { clock, random });
+    return { found: targets, targets: [...targets], choice, open: new Map() };
+  }
+}
+
+/** Every hub once, and also those that become known meanwhile. */
+function* inTurn({ choice, targets }: Current): Generator<number> {
+  const tried = new Set<number>();
+  for (const index of choice.order()) {
+    tried.add(index);
+    yield index;
+  }
+  for (let index = 0; index < targets.length; index++) if (!tried.has(index)) yield index;
+}
+
+/** The new address has to show a certificate of the same authority, as every address has. */
+function follow({ targets, choice }: Current, index: number, { details }: WritError): void {
+  const from = targets[index]!;
+  for (const { host, port } of parseGrpcAddresses(String(details?.["moved_to"] ?? ""))) {
+    if (targets.length >= hubAddressesMax) return;
+    if (targets.some((known) => known.host === host && known.port === port)) continue;
+    const { url: _url, ...trust } = from;
+    targets.push({ ...trust, host, port, from: "home" });
+    choice.add();
+  }
+}
+
+function closeAll({ open }: Current): void {
+  for (const opened of open.values()) void opened.then(({ close }) => close()).catch(() => {});
+}
+
+function noneReached(failures: readonly WritError[]): WritError {
+  const refusal = failures.find((failure) => !hasCode(failure, "HUB_UNREACHABLE"));
+  if (refusal !== undefined || failures.length === 1) return refusal ?? failures[0]!;
+  const reasons = failures.map(({ message }) => message).join("; ");
+  return new WritError("HUB_UNREACHABLE", `no hub can be reached (${reasons})`, failures[0]!.details);
+}

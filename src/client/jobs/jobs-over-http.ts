@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import { jobRoutes } from "../../contract/routes/job-routes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
+import type { FailureClass } from "../../core/jobs/failure.ts";
+import type { JobState } from "../../core/jobs/job.ts";
+import { filterOfState } from "../../core/jobs/state-names.ts";
+import { jobOfView } from "../grpc/job-of-view.ts";
+import { isOver, type RpcJob } from "../grpc/rpc-job.ts";
+import { HubConnection } from "../hub/hub-connection.ts";
+import type { WritOptions } from "../options.ts";
+import {
+  type AttemptChunk,
+  type OutputPosition,
+  type StreamAttemptsOptions,
+  streamAttempts,
+} from "../output/stream-attempts.ts";
+import {
+  type CallOptions,
+  type Jobs,
+  listAll,
+  type PageOptions,
+  type RpcListFilter,
+  type RpcListPage,
+  type StartInput,
+  stopMsMax,
+} from "./jobs.ts";
+import { JobWaits } from "./wait-job.ts";
+
+/** Commands as jobs of a hub, over HTTP with a token. */
+export class JobsOverHttp implements Jobs {
+  readonly #hub: HubConnection;
+  readonly #waits: JobWaits;
+
+  constructor(options: WritOptions) {
+    this.#hub = new HubConnection(options);
+    this.#waits = new JobWaits(this.#hub);
+  }
+
+  async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
+    const {
+      command,
+      limits,
+      env = {},
+      cwd,
+      stdin,
+      stdinFrom,
+      inputs,
+      collect,
+      timeoutSec,
+      tags,
+      session,
+      idempotencyKey,
+      maxAttempts,
+    } = input;
+    const body = {
+      command: [...command],
+      limits: limits as { io?: "low" } | undefined,
+      env: Object.keys(env).length === 0 ? undefined : env,
+      cwd,
+      stdin: stdin === undefined || stdin.length === 0 ? undefined : Buffer.from(stdin).toString("base64"),
+      stdin_from: stdinFrom,
+      inputs: inputs && [...inputs],
+      collect: collect && [...collect],
+      timeout_sec: timeoutSec,
+      requires:
+        tags === undefined && session === undefined ? undefined : { tags: tags && [...tags], session },
+      // Sent again after a lost answer, it must be the same job.
+      idempotency_key: idempotencyKey ?? randomUUID(),
+      max_attempts: maxAttempts,
+    };
+    return (await this.#hub.call(jobRoutes.startCommand, { body }, { signal })).body.id;
+  }
+
+  async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+    const { status } = await this.#hub.call(jobRoutes.cancelJob, { params: { id: jobId } }, { signal });
+    if (status === 202) {
+      const isDone = (view: JobView): boolean => isOver(jobOfView(view));
+      return jobOfView(await this.#waits.wait(jobId, { signal, timeoutMs: stopMsMax, isDone }));
+    }
+    return this.status(jobId, { signal });
+  }
+
+  async status(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+    return jobOfView((await this.#hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal })).body);
+  }
+
+  stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
+    const { clock, random } = this.#hub;
+    const status = (signal: AbortSignal) => this.status(jobId, { signal });
+    const read = (position: OutputPosition, signal: AbortSignal) => this.#read(jobId, position, signal);
+    return streamAttempts({ clock, random, status, read }, options);
+  }
+
+  list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<RpcJob> {
+    return listAll((page) => this.listPage(filter, page), options);
+  }
+
+  /** The hub filters by its own states; one of ours may be a part of several of them, so the rest is done here. */
+  async listPage(
+    filter: RpcListFilter = {},
+    { pageSize, pageToken, count, signal }: PageOptions = {},
+  ): Promise<RpcListPage> {
+    const { state, type, worker, user, failCode, since, until, search, id } = filter;
+    // The hub says what is wrong with a name that is not a state.
+    const named = filter.status?.split(",") as JobState[] | undefined;
+    const { statuses: status, failCode: ofState, isExact } = filterOfState(state, named);
+    if (status?.length === 0) return { jobs: [], nextPageToken: undefined };
+    const fail_code = ofState ?? (failCode as FailureClass | undefined);
+    const which = { status, type, worker_id: worker, user_id: user, fail_code, since, until, q: search, id };
+    const query = { ...which, limit: pageSize, cursor: pageToken, count };
+    const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query }, { signal });
+    const jobs = body.map(jobOfView).filter((job) => state === undefined || job.state === state);
+    const total = isExact ? totalOf(header("x-total-count")) : undefined;
+    return { jobs, nextPageToken: header("x-next-cursor"), total };
+  }
+
+  async findIds(part: string): Promise<string[]> {
+    return (await this.listPage({ id: part }, { pageSize: 100 })).jobs.map(({ job_id }) => job_id);
+  }
+
+  close(): void {
+    this.#hub.close();
+  }
+
+  async *#read(jobId: string, { stream, offset, attempt }: OutputPosition, signal: AbortSignal) {
+    const params = { id: jobId, stream };
+    const query = { offset, attempt, follow: true };
+    const answer = await this.#hub.stream(jobRoutes.readOutput, { params, query }, signal);
+    // The hub has answered, though a job that writes nothing sends nothing.
+    yield { data: new Uint8Array(), offset };
+    let at = offset;
+    for await (const data of answer.body) {
+      yield { data, offset: at };
+      at += data.length;
+    }
+  }
+}
+
+/** A number; with a + behind it there may be more. */
+function totalOf(text: string | undefined): RpcListPage["total"] {
+  return text === undefined ? undefined : { count: Number.parseInt(text, 10), isMore: text.endsWith("+") };
+}

@@ -1,0 +1,145 @@
+import { jobRoutes } from "../../contract/routes/job-routes.ts";
+import type { JobView } from "../../contract/shapes/view-shapes.ts";
+import { atCaller } from "../../core/at-caller.ts";
+import { invalidArgument, WritError } from "../../core/errors.ts";
+import { isEnded } from "../../core/jobs/job.ts";
+import type { OptionNames } from "../../runtime/check-options.ts";
+import { backOffMs } from "../../runtime/clock/back-off.ts";
+import { WakeUp } from "../../runtime/clock/wake-up.ts";
+import { openDeadline } from "../deadline.ts";
+import type { HubConnection } from "../hub/hub-connection.ts";
+import { Pace } from "../hub/pace.ts";
+import type { JobEvent } from "../shapes.ts";
+import { EndFeed } from "./end-feed.ts";
+
+export type WaitOptions = {
+  signal?: AbortSignal | undefined;
+  /** How long to wait (default: a day). After it the wait is rejected with TIMED_OUT; the job continues. */
+  timeoutMs?: number | undefined;
+  /** Called with the job's live events while it waits. */
+  onEvent?: ((event: JobEvent) => void) | undefined;
+  /** Called before it asks again because the hub could not be reached. */
+  onTrouble?: ((error: unknown) => void) | undefined;
+};
+
+/** The names of `WaitOptions`. */
+export const waitOptions: OptionNames<WaitOptions> = {
+  signal: true,
+  timeoutMs: true,
+  onEvent: true,
+  onTrouble: true,
+};
+
+/** By default until the job has ended. */
+type Until = {
+  isDone?: (job: JobView) => boolean;
+  /** It was accepted just now and is hardly over yet: it is not read before its events are followed. */
+  isNew?: boolean;
+};
+
+const waitMsMax = 86_400_000;
+// A few waits have a stream each, which carries only their job; many share one that carries all.
+const ownFeedsMax = 8;
+// Events say when to look; this look is for an event that never arrives, on a connection that only seems alive.
+const livePollMs = 60_000;
+const pollPause = { firstMs: 250, maxMs: 5_000 };
+
+/** Waits for jobs to end. It subscribes first and then reads the job, so an end in between is never missed. */
+export class JobWaits {
+  readonly #hub: HubConnection;
+  readonly #shared: EndFeed;
+  #ownFeeds = 0;
+
+  constructor(hub: HubConnection) {
+    this.#hub = hub;
+    this.#shared = new EndFeed(hub);
+  }
+
+  async wait(
+    jobId: string,
+    { signal, timeoutMs = waitMsMax, ...told }: WaitOptions & Until,
+  ): Promise<JobView> {
+    refuseWrongTime(timeoutMs);
+    const deadline = openDeadline(this.#hub.clock, {
+      signal,
+      timeout: { ms: timeoutMs, error: () => timedOut(jobId, timeoutMs) },
+    });
+    const isOwn = this.#ownFeeds < ownFeedsMax;
+    if (isOwn) this.#ownFeeds++;
+    const { isNew = false, ...rest } = told;
+    const waiting = { ...rest, signal: deadline.signal };
+    try {
+      // A job that has ended costs this one call. The stream of many waits is open already, or opened once for them.
+      const job = isOwn && !isNew ? await readIfDone(this.#hub, jobId, waiting) : null;
+      const feed = isOwn ? new EndFeed(this.#hub, jobId) : this.#shared;
+      return job ?? (await waitOnFeed(this.#hub, jobId, { ...waiting, feed }));
+    } catch (error) {
+      throw atCaller(error);
+    } finally {
+      if (isOwn) this.#ownFeeds--;
+      deadline.release();
+    }
+  }
+}
+
+/** The time limit, in a sentence with its unit. */
+function refuseWrongTime(timeoutMs: unknown): void {
+  if (typeof timeoutMs === "number" && timeoutMs >= 0) return;
+  const found = typeof timeoutMs === "number" ? String(timeoutMs) : JSON.stringify(timeoutMs);
+  throw invalidArgument({ path: "timeoutMs", message: `${found} is not a number of milliseconds` });
+}
+
+function timedOut(jobId: string, timeoutMs: number): WritError {
+  const message = `job ${jobId} has not ended within ${timeoutMs} ms; it continues`;
+  return new WritError("TIMED_OUT", message, { job_id: jobId });
+}
+
+function hasEnded({ status }: JobView): boolean {
+  return isEnded(status);
+}
+
+/** The job if it is as the caller wants it; null if it has to be waited for. */
+async function readIfDone(
+  hub: HubConnection,
+  jobId: string,
+  { signal, isDone = hasEnded }: { signal: AbortSignal } & Pick<Until, "isDone">,
+): Promise<JobView | null> {
+  signal.throwIfAborted();
+  const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
+  return isDone(job) ? job : null;
+}
+
+async function waitOnFeed(
+  hub: HubConnection,
+  jobId: string,
+  {
+    feed,
+    signal,
+    onEvent,
+    onTrouble,
+    isDone = hasEnded,
+  }: Omit<WaitOptions, "timeoutMs"> & Until & { feed: EndFeed; signal: AbortSignal },
+): Promise<JobView> {
+  const { clock, random } = hub;
+  const wakeUp = new WakeUp();
+  const pace = new Pace(hub);
+  let polls = 0;
+  const unsubscribe = feed.subscribe(jobId, { wake: wakeUp.wake, onEvent });
+  try {
+    for (;;) {
+      const ms = feed.isLive ? livePollMs : backOffMs(polls++, { ...pollPause, random });
+      await wakeUp.wait({ signal, timeout: { clock, ms } });
+      signal.throwIfAborted();
+      try {
+        const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
+        pace.answered();
+        if (isDone(job)) return job;
+      } catch (error) {
+        onTrouble?.(error);
+        await pace.pauseAfter(error, signal);
+      }
+    }
+  } finally {
+    unsubscribe();
+  }
+}

@@ -1,0 +1,253 @@
+import { z } from "zod";
+import { executionLocations, providers } from "../../core/jobs/document.ts";
+import { type FailureClass, failureClasses } from "../../core/jobs/failure.ts";
+import { jobStates } from "../../core/jobs/job.ts";
+import { ioClasses, networks } from "../../core/limits.ts";
+import { kindNames } from "../kinds.ts";
+import { known } from "./fields.ts";
+import { isolationLevels } from "./report-shapes.ts";
+import { hostLevels } from "./worker-shapes.ts";
+
+/**
+ * What the hub returns. These shapes are open, unlike those of requests: a field or value that a newer hub adds is
+ * ignored, and a field that is newer than version 0.1 is optional, so that client and hub may differ in version.
+ */
+
+const timeOrNull = z.int().nullable();
+const failureClass = known(Object.keys(failureClasses) as FailureClass[]);
+
+const runView = z
+  .looseObject({ kind: known(kindNames) })
+  .meta({ description: "The kind and its fields; fields that the caller may not read are masked" });
+
+const requiresView = z.object({
+  tags: z.array(z.string()).optional(),
+  session: z.string().optional(),
+  cores: z.int().optional(),
+  ram_gb: z.number().optional(),
+});
+
+const limitsView = z.object({
+  cpu: z.string().optional(),
+  memory: z.string().optional(),
+  io: known(ioClasses).optional(),
+  pids: z.int().optional(),
+  network: known(networks).optional(),
+});
+
+const failureView = z.object({
+  reason: z.string(),
+  code: failureClass,
+  detail: z.string().nullable(),
+  worker_id: z.string().nullable(),
+  attempt: z.int(),
+  ts: z.int(),
+  last_line: z
+    .string()
+    .optional()
+    .meta({ description: "The last line that the attempt wrote to stderr, cut to 200 characters" }),
+});
+
+const isolationView = z.object({
+  level: known(isolationLevels),
+  applied: z.array(z.string()),
+  missing: z.array(z.object({ part: z.string(), why: z.string() })),
+  cgroup: z.string().optional().meta({ description: "Its path on the worker, while the job runs" }),
+});
+
+/** As its worker reported it: what its host does not count is missing. */
+const usageView = z.object({
+  cpu_ms: z.int().optional(),
+  memory_bytes: z.int().optional().meta({ description: "At the last report; only while it runs" }),
+  memory_peak_bytes: z.int().optional(),
+  oom: z.boolean().optional(),
+  pids: z.int().optional().meta({ description: "Processes at the last report; only while it runs" }),
+  pids_peak: z.int().optional(),
+  io_read_bytes: z.int().optional().meta({ description: "From disks" }),
+  io_write_bytes: z.int().optional(),
+});
+
+/** Hash and size are as the worker reported them; an older worker reports only the key. */
+const outputFileView = z.object({
+  folder_id: z.string(),
+  object_key: z.string(),
+  sha256: z.string().optional(),
+  size: z.int().optional(),
+});
+
+/** A job as every reader sees it. */
+export const jobView = z.object({
+  id: z.string(),
+  tenant_id: z.string(),
+  user_id: z.string(),
+  type: z.string(),
+  params: z.unknown(),
+  run: runView.nullable(),
+  status: z.enum(jobStates),
+  priority: z.int(),
+  requires: requiresView.nullable(),
+  limits: limitsView.nullable(),
+  execution_location: known(executionLocations).nullable(),
+  provider: known(providers).nullable(),
+  model: z.string().nullable(),
+  timeout_sec: z.int().meta({ description: "Of the current or the next attempt; each timeout doubles it" }),
+  submitted_timeout_sec: z.int().optional().meta({ description: "As it was submitted" }),
+  max_runtime_ms: z.int(),
+  idempotency_key: z.string(),
+  steps: z.array(z.unknown()).nullable(),
+  metadata: z.record(z.string(), z.unknown()).nullable(),
+  worker_id: z.string().nullable(),
+  attempt: z.int(),
+  attempts: z.int(),
+  max_attempts: z.int(),
+  result: z.unknown(),
+  result_hash: z.string().nullable(),
+  partial_result: z.unknown(),
+  exit_code: z.int().nullable(),
+  progress: z.number().nullable(),
+  progress_detail: z.string().nullable(),
+  created_at: z.int(),
+  run_at: z.int(),
+  claimed_at: timeOrNull,
+  started_at: timeOrNull,
+  heartbeat_at: timeOrNull,
+  completed_at: timeOrNull,
+  cancel_requested_at: timeOrNull,
+  execution_time_ms: timeOrNull,
+  fail_reason: z.string().nullable(),
+  fail_code: failureClass.nullable(),
+  fail_detail: z.string().nullable(),
+  fail_history: z.array(failureView),
+  solver_url: z.string().nullable(),
+  solver_checksum: z.string().nullable(),
+  isolation: isolationView.nullable(),
+  usage: usageView.nullable(),
+  output: z.object({
+    stdout: z.int(),
+    stderr: z.int(),
+    removed: z.boolean().optional().meta({
+      description:
+        "True if what the latest attempt wrote is no longer available: it was removed to make room, or not restored with the database. Lists tell only the former",
+    }),
+    arriving: z.boolean().optional().meta({
+      description:
+        "True if the job was stopped and its processes are dead, but its worker still sends what they wrote",
+    }),
+  }),
+  output_files: z.array(outputFileView),
+  document_sha256: z.string(),
+  damaged: z.array(z.string()).optional().meta({
+    description:
+      "Stored parts that are damaged: they do not match their seal or hash, or cannot be read. They are null or empty here. `document` is everything that was submitted",
+  }),
+});
+export type JobView = z.infer<typeof jobView>;
+
+/** A job in a list. Older hubs send whole jobs, without the last three fields. */
+export const jobSummary = jobView.extend({
+  fail_history: z.array(failureView).nullable(),
+  output_files: z.array(outputFileView).nullable(),
+  command: z
+    .array(z.string())
+    .nullable()
+    .optional()
+    .meta({ description: "The first words of the command; null if the job has none" }),
+  last_failure: failureView.nullable().optional().meta({ description: "Why the last attempt failed" }),
+  cut: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "Fields that are null only because they are too large for a list" }),
+});
+export type JobSummary = z.infer<typeof jobSummary>;
+
+/** The load of the worker's machine; one sample for each report of the last hour, oldest first. */
+const metricsView = z.object({
+  ts: z.int(),
+  cpu_percent: z.number(),
+  load1: z.number(),
+  mem_used_bytes: z.int(),
+  mem_total_bytes: z.int(),
+  disk_free_bytes: z.int(),
+  slots_used: z.int(),
+  slots: z.int(),
+  signatures_verified: z.int().optional(),
+});
+
+export const workerView = z.object({
+  id: z.string(),
+  name: z.string().nullable(),
+  location: known(executionLocations),
+  cores: z.number(),
+  ram_gb: z.number(),
+  tags: z.array(z.string()),
+  types: z.array(z.string()),
+  kinds: z.array(z.string()).optional(),
+  sessions: z.array(z.string()).optional(),
+  containers: z.array(z.string()).optional(),
+  document_format: z.int().optional(),
+  sandbox_problem: z.string().nullable().optional(),
+  agent_problems: z
+    .array(z.object({ agent: z.string(), why: z.string() }))
+    .optional()
+    .meta({ description: "Coding agents in its settings that it cannot run" }),
+  isolation: z
+    .object({ level: known(hostLevels), missing: z.array(z.object({ part: z.string(), why: z.string() })) })
+    .nullable()
+    .optional()
+    .meta({ description: "How it isolates processes; null if it has not said" }),
+  key_ids: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "The hub's keys that it trusts; empty if it has named none" }),
+  slots: z.int(),
+  capabilities: z.array(z.object({ provider: known(providers), model: z.string() })),
+  status: z.enum(["active", "inactive", "draining", "blocked"]),
+  paused_until: z.int().nullable().optional().meta({
+    description: "Until then it is given no jobs, because it refused a claim; null if it may have some",
+  }),
+  registered_at: z.int(),
+  last_heartbeat: z.int(),
+  current_jobs: z.int(),
+  job_counts: z.object({ completed: z.int(), failed: z.int() }),
+  metrics: z.array(metricsView),
+  version: z.string().nullable(),
+});
+export type WorkerView = z.infer<typeof workerView>;
+
+export const eventView = z.object({
+  seq: z.int(),
+  event: z.string(),
+  ts: z.int(),
+  job_seq: z.int().nullable(),
+  severity: z.string(),
+  details: z.record(z.string(), z.unknown()),
+  user_id: z.string().optional().meta({ description: "Whose call caused it" }),
+});
+export type EventView = z.infer<typeof eventView>;
+
+/** The parts of a hub that `hub:changed` names. */
+export type HubPart = "workers" | "lockdown" | "queues" | "keys";
+
+/** The data of one live event of a job. */
+export const liveEvent = z.object({
+  id: z.string(),
+  type: z.string(),
+  status: z.enum(jobStates),
+  worker_id: z.string().nullable(),
+  attempt: z.int(),
+  priority: z.int(),
+  ts: z.int(),
+  fail_code: z.string().optional(),
+  progress: z.number().optional(),
+  detail: z.string().optional(),
+});
+export type LiveEvent = z.infer<typeof liveEvent>;
+
+export const errorBody = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    details: z.unknown().optional(),
+    request_id: z.string(),
+  }),
+});

@@ -1,0 +1,106 @@
+import { WritError } from "../../core/errors.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
+import { OutageLog } from "../../runtime/log/outage-log.ts";
+
+/** What was under way when the database came back may still fail. */
+const settledMs = 1_000;
+/** A full disk fails only what writes, and workers write at least every 10 seconds. */
+const roomMs = 30_000;
+
+/**
+ * What the hub knows about an outage of its database and about full disks. Each place that handles an error tells it; health and
+ * alerts read it. Everything that runs in the hub notices an outage, many times a second; a few lines in the log stand for all of
+ * that and say since when, and how many calls were refused. The person at the hub's terminal is told the same, and when the
+ * disk of the database is full, because then the log is full too.
+ */
+export class DatabaseOutage {
+  readonly #log: OutageLog<WritError>;
+  readonly #fullDisk: OutageLog<WritError>;
+  /** When a write of output or of a file last found its disk full. */
+  #fullStorageAtMs = Number.NEGATIVE_INFINITY;
+  readonly #clock: Clock;
+  #refused = 0;
+
+  constructor(logger: Logger, clock: Clock, tell: (line: string) => void = () => {}) {
+    this.#clock = clock;
+    this.#log = new OutageLog(clock, {
+      begins: (error) => {
+        const line = "the database is away; calls are refused until it is back";
+        logger.error(factsOf(error), line);
+        tell(`${line}; ${adviceOf(error)}`);
+      },
+      lasts: (error, howLong) => {
+        const line = `the database is still away, for ${howLong} now; calls are refused until it is back`;
+        logger.error({ ...factsOf(error), refused_calls: this.#refused }, line);
+        tell(line);
+      },
+      ends: (howLong) => {
+        const line = `the database is back after ${howLong}; calls are answered again`;
+        logger.warn({ refused_calls: this.#refused }, line);
+        tell(line);
+        this.#refused = 0;
+      },
+    });
+    this.#fullDisk = new OutageLog(clock, {
+      begins: () => tell("the disk of the database is full; calls are refused until there is room"),
+      lasts: (_, howLong) =>
+        tell(
+          `the disk of the database is still full, for ${howLong} now; calls are refused until there is room`,
+        ),
+      ends: (howLong) => tell(`there is room on the disk of the database again, after ${howLong}`),
+    });
+  }
+
+  /** Whether a write has found the disk full a short time ago: small ones fit now and then, and prove nothing. */
+  get isDiskFull(): boolean {
+    return this.#fullDisk.isOn && this.#fullDisk.quietMs < roomMs;
+  }
+
+  /** The same for the disks of outputs and files, which need not be that of the database. */
+  get isStorageFull(): boolean {
+    return this.#clock.monotonicMs() - this.#fullStorageAtMs < roomMs;
+  }
+
+  get isOn(): boolean {
+    return this.#log.isOn;
+  }
+
+  /** Returns whether the lines about the outage stand for this error, which then needs none of its own. */
+  noticed(error: unknown): boolean {
+    if (!(error instanceof WritError)) return false;
+    if (error.details?.["full"] === true) this.#fullDisk.noticed(error);
+    if (hasNoRoom(error)) this.#fullStorageAtMs = this.#clock.monotonicMs();
+    // The drivers mark what says nothing but that the server cannot be used at present.
+    if (error.details?.["away"] !== true) return false;
+    this.#log.noticed(error);
+    return true;
+  }
+
+  /** Counts a call that was answered with 503. Returns whether the lines about the outage stand for it. */
+  refused(): boolean {
+    if (this.#log.isOn) this.#refused++;
+    return this.#log.isOn;
+  }
+
+  /** The database has answered. */
+  answered(): void {
+    if (this.#log.quietMs >= settledMs) this.#log.over();
+    if (this.#fullDisk.quietMs >= roomMs) this.#fullDisk.over();
+  }
+}
+
+/** The drivers of outputs and of files give the code of the failed write as the reason. */
+function hasNoRoom({ details }: WritError): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(String(details?.["reason"]));
+}
+
+/** What the person can do; the drivers say it for each way in which a server can be away. */
+function adviceOf(error: WritError): string {
+  return String(error.details?.["advice"]);
+}
+
+function factsOf(error: WritError): object {
+  const { away: _, ...details } = error.details ?? {};
+  return { err: error, details };
+}

@@ -1,0 +1,22 @@
+import { join } from "node:path";
+import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
+
+/** What the home knows of its database: which one it is, and how far its log had come a moment ago. */
+type KnownDatabase = { database_id: string; last_seq: number };
+
+const pathOf = (home: string): string => join(home, "database.json");
+
+/** Null if the home has none, or a file that is damaged: the signed heads say nearly the same. */
+export async function readKnownDatabase(home: string): Promise<KnownDatabase | null> {
+  const text = await readPrivateFile(pathOf(home));
+  try {
+    const known = JSON.parse(text ?? "") as KnownDatabase;
+    return typeof known.database_id === "string" && Number.isSafeInteger(known.last_seq) ? known : null;
+  } catch {
+    return null;
+  }
+}
+
+export async function writeKnownDatabase(home: string, known: KnownDatabase): Promise<void> {
+  await writePrivateFile(pathOf(home), `${JSON.stringify(known)}\n`);
+}

@@ -1,0 +1,98 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { WritError } from "../../core/errors.ts";
+import { isTokenUsable } from "../../core/identity.ts";
+import { writePrivateFile } from "../../runtime/files/private-file.ts";
+import { ensureHome } from "../../runtime/settings/home.ts";
+import { sha256Hex } from "../../signing/mac.ts";
+import { checkHubHome } from "../certs/check-hub-home.ts";
+import type { HubDeps } from "../deps.ts";
+import type { HubSettings } from "../settings/settings.ts";
+import { readHomeToken, writeHomeToken } from "./home-token.ts";
+
+const subfolders = ["outputs", "objects", "work", "logs"] as const;
+
+const settingsTemplate = `# Settings of this hub. Every setting can also be given as an environment variable or, where there is one, a flag:
+# flag beats environment beats this file beats the default. Unknown keys and values out of range stop the start.
+#
+# port: 3000
+# lease_ms: 60000
+# job_retention_days: 30
+# log_level: info
+#
+# Only here: which commands jobs may run, whose certificates are let in, and quotas by tenant.
+#
+# commands:
+#   deny: [reboot, shutdown]
+#   users:
+#     alice: { allow: [ls, cat] }
+# users: [alice, bob]
+# quotas:
+#   default: { max_pending: 10000 }
+`;
+
+/** Creates what a home needs and does not have yet. What exists is never overwritten. */
+export async function prepareHome(home: string): Promise<void> {
+  checkHubHome(home);
+  await ensureHome(home);
+  for (const folder of subfolders) mkdirSync(join(home, folder), { recursive: true, mode: 0o700 });
+  const settings = join(home, "writ.yaml");
+  if (!existsSync(settings)) await writePrivateFile(settings, settingsTemplate);
+}
+
+/**
+ * The administrator's token: from the environment, else the one in the home if it is still valid, else a new one. The
+ * store keeps only its hash; the command line of the same person finds it in the file.
+ */
+export async function ensureAdminToken(
+  deps: Pick<HubDeps, "home" | "store" | "ids" | "clock">,
+  given: { secret: string | null; osUser: string },
+): Promise<void> {
+  if (given.secret !== null && !(await isValid(deps, given.secret))) throw endedToken();
+  const kept = await readHomeToken(deps.home);
+  const isKeptValid = kept !== null && (await isValid(deps, kept));
+  const secret = given.secret ?? (isKeptValid ? kept : `sk_admin_${deps.ids.secret()}`);
+  if (secret !== kept) await writeHomeToken(deps.home, secret);
+
+  const secretHash = sha256Hex(secret);
+  if ((await deps.store.findToken({ secretHash })) !== null) return;
+  await deps.store.createToken({
+    token: {
+      id: deps.ids.recordId(),
+      secretHash,
+      role: "admin",
+      tenantId: null,
+      userId: given.osUser,
+      workerId: null,
+      createdAt: deps.clock.nowMs(),
+      expiresAt: null,
+    },
+    origin: null,
+  });
+}
+
+/** One that the store does not know yet is valid: it becomes the administrator's token. */
+async function isValid({ store, clock }: Pick<HubDeps, "store" | "clock">, secret: string): Promise<boolean> {
+  const token = await store.findToken({ secretHash: sha256Hex(secret) });
+  return token === null || isTokenUsable(token, clock.nowMs());
+}
+
+function endedToken(): WritError {
+  return new WritError(
+    "CONFIG_INVALID",
+    "WRIT_ADMIN_TOKEN: this token was revoked or exchanged, or has expired; set another one, or none",
+    { setting: "WRIT_ADMIN_TOKEN" },
+  );
+}
+
+/** The quotas in the file apply from the start on; a manual change lasts until the next start. */
+export async function applyQuotas(
+  { store, clock }: Pick<HubDeps, "store" | "clock">,
+  quotas: HubSettings["quotas"],
+): Promise<void> {
+  for (const [tenantId, quota] of Object.entries(quotas ?? {})) {
+    if (isDeepStrictEqual(await store.getQuota({ tenantId }), quota)) continue;
+    await store.putQuota({ tenantId, quota, nowMs: clock.nowMs(), origin: null });
+  }
+}

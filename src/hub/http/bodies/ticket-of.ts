@@ -1,0 +1,10 @@
+import { type FileTicket, readTicket } from "../../use-cases/files/file-ticket.ts";
+import type { Call } from "../call.ts";
+
+type TicketCall = Call<"putObject" | "getObject" | "removeObject" | "completeUpload">;
+
+/** What the URL of this request allows, for its method. */
+export function ticketOf({ deps, params, exchange }: TicketCall): FileTicket {
+  const { macKey } = deps.keys;
+  return readTicket(macKey, params.ticket, { method: exchange.incoming.method!, nowMs: deps.clock.nowMs() });
+}

@@ -1,0 +1,19 @@
+import type { Handlers } from "../call.ts";
+import { adminHandlers } from "./admin-handlers.ts";
+import { auditHandlers } from "./audit-handlers.ts";
+import { fileHandlers } from "./file-handlers.ts";
+import { jobHandlers } from "./job-handlers.ts";
+import { keyHandlers } from "./key-handlers.ts";
+import { statisticsHandlers } from "./statistics-handlers.ts";
+import { workerHandlers } from "./worker-handlers.ts";
+
+/** A handler for each route of the table. */
+export const handlers: Handlers = {
+  ...jobHandlers,
+  ...fileHandlers,
+  ...workerHandlers,
+  ...adminHandlers,
+  ...keyHandlers,
+  ...auditHandlers,
+  ...statisticsHandlers,
+};

@@ -1,0 +1,121 @@
+import type { jobRoutes } from "../../../contract/routes/job-routes.ts";
+import { bulkChange } from "../../use-cases/jobs/bulk-change.ts";
+import { countStates } from "../../use-cases/jobs/count-states.ts";
+import { cancelJob, retryJob } from "../../use-cases/jobs/end-jobs.ts";
+import { explainJob } from "../../use-cases/jobs/explain-job.ts";
+import { exportBundle } from "../../use-cases/jobs/export-bundle.ts";
+import { findJob } from "../../use-cases/jobs/find-job.ts";
+import { countJobs, listJobsText } from "../../use-cases/jobs/list-jobs.ts";
+import { listWholeJobs } from "../../use-cases/jobs/list-whole-jobs.ts";
+import { openOutput } from "../../use-cases/jobs/read-output.ts";
+import { searchOutput } from "../../use-cases/jobs/search-output.ts";
+import { showJob } from "../../use-cases/jobs/show-job.ts";
+import { startCommand } from "../../use-cases/jobs/start-command.ts";
+import { submitJobs } from "../../use-cases/jobs/submit-jobs.ts";
+import { eventView } from "../../views/event-view.ts";
+import { type Call, type Handlers, JsonText, nextPage } from "../call.ts";
+import { streamEvents } from "../streams/stream-events.ts";
+import { readOutput } from "../streams/stream-output.ts";
+import { inTrace } from "../trace-header.ts";
+
+const pageJobs = 50;
+const pageEvents = 200;
+
+export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
+  async submitJob({ deps, exchange, identity, origin, body }) {
+    const [job] = await submitJobs(deps, { identity, submissions: [inTrace(exchange, body)], origin });
+    exchange.jobIds = [job!.id];
+    return { status: job!.existed ? 200 : 201, body: { id: job!.id, status: job!.status } };
+  },
+
+  async startCommand({ deps, exchange, identity, origin, body }) {
+    const start = inTrace(exchange, body);
+    const { id, status, existed } = await startCommand(deps, { identity, origin, start });
+    exchange.jobIds = [id];
+    return { status: existed ? 200 : 201, body: { id, status } };
+  },
+
+  async submitJobs({ deps, exchange, identity, origin, body }) {
+    const submissions = body.jobs.map((job) => inTrace(exchange, job));
+    const jobs = await submitJobs(deps, { identity, submissions, origin });
+    exchange.jobIds = jobs.map(({ id }) => id);
+    return { status: 201, body: { jobs: jobs.map(({ id, status }) => ({ id, status })) } };
+  },
+
+  async listJobs({ deps, identity, query }) {
+    const { fields = "summary", ids, limit = pageJobs, offset, cursor, count = false, ...filter } = query;
+    const request = { identity, filter, ids, limit, offset, cursor };
+    const headersOf = async (page: { nextCursor: string | null; lastEventSeq: number }) => ({
+      ...nextPage(page.nextCursor),
+      "X-Last-Event-Id": String(page.lastEventSeq),
+      ...(count ? totalHeader(await countJobs(deps, request)) : {}),
+    });
+    if (fields === "full") {
+      const page = await listWholeJobs(deps, request);
+      return { status: 200, body: page.jobs, headers: await headersOf(page) };
+    }
+    const { text, ...page } = await listJobsText(deps, request);
+    return { status: 200, body: new JsonText(text), headers: await headersOf(page) };
+  },
+
+  async countJobs({ deps, identity, query }) {
+    return { status: 200, body: await countStates(deps, { identity, filter: query }) };
+  },
+
+  async changeJobs({ deps, identity, origin, body }) {
+    const { act, ids, filter, dry_run: isDryRun = false } = body;
+    return { status: 200, body: await bulkChange(deps, { identity, origin, act, ids, filter, isDryRun }) };
+  },
+
+  streamEvents,
+  readOutput,
+
+  async searchOutput({ deps, identity, origin, params, query }) {
+    const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
+    const output = await openOutput(deps, request);
+    const { q: text, from = 0, ignore_case: isCaseIgnored = false } = query;
+    const { attempt, size } = output;
+    const found = await searchOutput(output, { text, from, isCaseIgnored, clock: deps.clock });
+    return { status: 200, body: { attempt, size, ...found } };
+  },
+
+  async getJob(call) {
+    return { status: 200, body: await showJob(call.deps, await readable(call), call.identity) };
+  },
+
+  async cancelJob({ deps, identity, origin, params }) {
+    const { over } = await cancelJob(deps, { identity, origin, jobId: params.id });
+    return { status: over ? 204 : 202 };
+  },
+
+  async retryJob({ deps, identity, origin, params }) {
+    const job = await retryJob(deps, { identity, origin, jobId: params.id });
+    return { status: 200, body: { id: job.id, status: job.status } };
+  },
+
+  async listJobEvents(call) {
+    const { job } = await readable(call);
+    const { after = 0, limit = pageEvents } = call.query;
+    const events = await call.deps.store.readEvents({ jobId: job.id, afterSeq: after, limit });
+    return { status: 200, body: events.map(eventView) };
+  },
+
+  async explainJob(call) {
+    return { status: 200, body: await explainJob(call.deps, await readable(call)) };
+  },
+
+  async getReceipt(call) {
+    const { deps, identity, origin, params } = call;
+    return { status: 200, body: await exportBundle(deps, { identity, origin, jobId: params.id }) };
+  },
+};
+
+function readable(call: Call<"getJob" | "listJobEvents" | "explainJob">) {
+  const { deps, identity, origin, params } = call;
+  return findJob(deps, { identity, origin, jobId: params.id, to: "read" });
+}
+
+/** A + says that there may be more than were counted. */
+function totalHeader({ count, isMore }: { count: number; isMore: boolean }): Record<string, string> {
+  return { "X-Total-Count": isMore ? `${count}+` : String(count) };
+}

@@ -1,8 +1,0 @@
-import { startReading } from "../store/sqlite/start-reading.ts";
-import { showJobs } from "./views/show-jobs.ts";
-
-/**
- * The thread that reads beside the writes. It also writes the pages of lists as their readers see them, so that the main
- * loop, in which submissions wait, only passes them on.
- */
-startReading(showJobs);

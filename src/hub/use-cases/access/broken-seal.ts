@@ -1,0 +1,26 @@
+import { WritError } from "../../../core/errors.ts";
+import type { Origin } from "../../../core/events.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
+import type { HubDeps } from "../../deps.ts";
+
+/** Somebody has edited the database. It is recorded, and the caller gets nothing that was signed over the edit. */
+export async function brokenSeal(
+  deps: HubDeps,
+  job: Pick<JobRecord, "id" | "tenantId">,
+  { what, origin }: { what: "document" | "receipt"; origin: Origin },
+): Promise<WritError> {
+  // A caller that reads it again and again must not fill the trail.
+  await deps.refusals.record({
+    event: "INVALID_SIGNATURE",
+    caller: `job ${job.id}`,
+    tenantId: job.tenantId,
+    jobId: job.id,
+    origin,
+    details: {
+      violation_type: "SEAL",
+      job_id: job.id,
+      error: `the stored ${what} does not match its seal`,
+    },
+  });
+  return new WritError("INVALID_SIGNATURE", `the stored ${what} of job ${job.id} does not match its seal`);
+}

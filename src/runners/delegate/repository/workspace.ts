@@ -1,0 +1,34 @@
+import type { JobMount } from "../../../sandbox/sandbox.ts";
+import type { TaskDir } from "../show-task.ts";
+import type { Look, Tree } from "./read-tree.ts";
+
+/** Where an agent works, and where its work is found afterwards. */
+export type Workspace = {
+  /** How the repository is kept from changing, as it is told to the user. */
+  kind: "copy" | "in-place" | "private";
+  /** Where the agent starts, as it sees it. */
+  cwd: string;
+  /** Where the task is put for an agent that reads only its workspace; undefined in place. */
+  task?: TaskDir | undefined;
+  /** What the agent sees of the repository, and what a check of its work sees, which can change nothing. */
+  mounts: readonly JobMount[];
+  readOnlyMounts: readonly JobMount[];
+  /** On the host: the paths that may change as they are now, below one directory. */
+  dir: string;
+  /** On the host: a copy of them as they were, below another; files over the size limit are missing. */
+  beforeDir: string;
+  before: Tree;
+  /** The repository into which the changes are moved when the job ends, if they are made in a copy and belong there. */
+  moveInto?: string | undefined;
+  /** What is compared. Without a cage it is more than what may change. */
+  look: Look;
+  /** What may change. */
+  allowed: readonly string[];
+  /** On the host: what is not below `dir` is there, for files that are expected but were not changed. */
+  restDir: string;
+};
+
+/** Whether the agent changes the repository while it works. */
+export function isLive({ kind, moveInto }: Workspace): boolean {
+  return kind === "in-place" && moveInto === undefined;
+}

@@ -1,0 +1,48 @@
+import { type DamagedPart, findDamage } from "../../jobs/find-damage.ts";
+import { isHistoryLost } from "../../jobs/stored-record.ts";
+import type { DroppedSizes } from "../../output-store.ts";
+import type { StoredJob } from "../../store.ts";
+import type { Connection } from "../connection/connection.ts";
+import { readJob, recordColumns, recordFrom } from "../jobs/job-row.ts";
+import type { ReadContext } from "./read-context.ts";
+
+export type OutputColumns = { dropped_through: number | null; sizes: string | null };
+type StoredRow = Record<string, unknown> &
+  OutputColumns & { document: string | null; mac: Buffer | null; uncheckedHashSeq: number };
+
+const storedText = `SELECT ${recordColumns}, j.document, j.mac, o.dropped_through, o.sizes,
+    (SELECT unchecked_hash_seq FROM log_state) AS "uncheckedHashSeq"
+  FROM ${recordFrom("job_states")} LEFT JOIN job_outputs o ON o.seq = j.seq
+  WHERE j.id = $1 AND ($2::text IS NULL OR j.tenant_id = $2)`;
+
+/** The job, with its seal and its hash checked. */
+export async function getJob(
+  sql: Connection,
+  { jobId, tenantId = null }: { jobId: string; tenantId?: string | null },
+  { macKey }: ReadContext,
+): Promise<StoredJob | null> {
+  const row = await sql.first<StoredRow>(storedText, jobId, tenantId);
+  if (row === null) return null;
+  const { job, damaged } = readSound(row);
+  const document = row.document ?? "";
+  const { mac, uncheckedHashSeq } = row;
+  const found = findDamage(macKey, { job, document, mac, uncheckedHashSeq });
+  return { job, document, output: readOutput(row), damaged: [...damaged, ...found] };
+}
+
+/** The record in a row, with what of it cannot be read. */
+export function readSound(row: Record<string, unknown>): Pick<StoredJob, "job" | "damaged"> {
+  const values = Object.values(row);
+  const damaged: DamagedPart[] = isHistoryLost(values) ? ["fail_history"] : [];
+  return { job: readJob(values), damaged };
+}
+
+/** The sizes of outputs by attempt; none if the text is damaged, because they are only shown. */
+export function readOutput({ dropped_through, sizes }: OutputColumns): DroppedSizes {
+  try {
+    const read = JSON.parse(sizes ?? "{}") as DroppedSizes["sizes"];
+    return { throughAttempt: dropped_through ?? 0, sizes: read };
+  } catch {
+    return { throughAttempt: dropped_through ?? 0, sizes: {} };
+  }
+}

@@ -1,0 +1,24 @@
+import { WritError } from "../../../core/errors.ts";
+
+/** What one act of a group is answered; `again` if it has to be done once more. */
+export type Answer = { value: unknown } | { error: unknown } | { again: true };
+
+/** Thrown by an act that must be rolled back but still return a value. */
+export class RefusedAct extends Error {
+  readonly answer: unknown;
+
+  constructor(answer: unknown) {
+    super("refused");
+    this.answer = answer;
+  }
+}
+
+/** Others have changed meanwhile what a group was decided by: it is done again. */
+export class MetOthers extends Error {}
+
+/** The error of an act as callers see it. */
+export function describeError(error: unknown): WritError {
+  if (error instanceof WritError) return error;
+  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return new WritError("INTERNAL", "the store failed; nothing was changed", { reason });
+}

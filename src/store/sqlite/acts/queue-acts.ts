@@ -1,0 +1,97 @@
+import type { Origin } from "../../../core/events.ts";
+import { type JobState, jobStates } from "../../../core/jobs/job.ts";
+import type { Quota } from "../../../core/jobs/quota.ts";
+import { queuePaused, quotaChanged } from "../../log/act-events.ts";
+import { listWaitingQueues as listWaiting, type WaitingQueue } from "../../queues/list-waiting-queues.ts";
+import { type ScheduledOf, summarizeQueues } from "../../queues/summarize-queues.ts";
+import { type QueueSurveyLine, surveyQueues as survey } from "../../queues/survey-queues.ts";
+import type { QueueSummary, TenantUsage } from "../../store.ts";
+import type { Context } from "../context.ts";
+import { schemaVersion } from "../database/migrate.ts";
+import { appendEvent } from "../log/event-log.ts";
+import type { ReadContext } from "../reads/read-context.ts";
+
+export function getQuota(context: Context, { tenantId }: { tenantId: string }): Quota {
+  return context.book.quota(tenantId);
+}
+
+export function putQuota(
+  context: Context,
+  input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null },
+): void {
+  const { tenantId, quota, nowMs, origin } = input;
+  context.sql.run(
+    "INSERT INTO quotas (tenant_id, quota) VALUES (?, ?) ON CONFLICT (tenant_id) DO UPDATE SET quota = excluded.quota",
+    tenantId,
+    JSON.stringify(quota),
+  );
+  context.book.setQuota(tenantId, quota);
+  appendEvent(context, quotaChanged(tenantId, quota, { nowMs, origin }));
+  // A higher limit may release jobs that were held back.
+  context.notice.released(context.book.tenant(tenantId).queues);
+}
+
+export function listQuotas({ book }: Context): TenantUsage[] {
+  return book.usages();
+}
+
+export function listQueues(context: ReadContext): QueueSummary[] {
+  return summarizeQueues(context.book, scheduledIn(context));
+}
+
+export function listWaitingQueues(context: ReadContext): WaitingQueue[] {
+  return listWaiting(context.book, scheduledIn(context));
+}
+
+/** Counted when somebody asks: a count that is kept would be one more write for every delayed job. */
+function scheduledIn({ sql }: ReadContext): ScheduledOf {
+  const rows = sql.all<{ id: number; jobs: number }>(
+    `SELECT queue_id AS id, count(*) AS jobs FROM jobs INDEXED BY jobs_delayed
+      WHERE ready = 0 AND attempt = 0 GROUP BY queue_id`,
+  );
+  const counts = new Map(rows.map(({ id, jobs }) => [id, jobs]));
+  return ({ id }) => counts.get(id) ?? 0;
+}
+
+/** One seek for each priority, because the index has the oldest job of each. */
+const oldestText = `WITH priorities (priority) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10))
+  SELECT min((
+    SELECT max(created_at, run_at) FROM jobs
+      WHERE queue_id = ?1 AND ready = 1 AND jobs.priority = priorities.priority ORDER BY seq LIMIT 1
+  )) AS at FROM priorities`;
+
+export function surveyQueues(context: ReadContext): QueueSurveyLine[] {
+  const { book, sql } = context;
+  return survey(book, {
+    oldestOf: ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at,
+    scheduledOf: scheduledIn(context),
+  });
+}
+
+export function setQueuePaused(
+  context: Context,
+  { type, paused, nowMs, origin }: { type: string; paused: boolean; nowMs: number; origin: Origin | null },
+): void {
+  if (context.book.isPaused(type) === paused) return;
+  if (paused) context.sql.run("INSERT INTO paused_types (type) VALUES (?)", type);
+  else context.sql.run("DELETE FROM paused_types WHERE type = ?", type);
+  context.book.setPaused(type, paused);
+  appendEvent(context, queuePaused(type, paused, { nowMs, origin }));
+  if (!paused) context.notice.released(context.book.all().filter(({ facts }) => facts.type === type));
+}
+
+/** After a failed commit, a ping tries a write, so that health stays red until the disk accepts writes again. */
+export function ping(context: Context): {
+  schemaVersion: number;
+  server: string;
+  jobs: Record<JobState, number>;
+} {
+  if (context.writeFailed) {
+    context.sql.run(
+      "INSERT INTO tallies (name, value) VALUES ('ping', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+    );
+  }
+  const jobs = Object.fromEntries(jobStates.map((state) => [state, context.tallies.get(`jobs.${state}`)]));
+  const server = `SQLite ${process.versions.sqlite}`;
+  return { schemaVersion: schemaVersion(context.sql), server, jobs: jobs as Record<JobState, number> };
+}

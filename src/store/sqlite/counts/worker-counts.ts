@@ -1,0 +1,60 @@
+import type { Connection } from "../database/connection.ts";
+
+type Counts = { active: number; completed: number; failed: number };
+
+/**
+ * How many jobs each worker holds, and how many of its attempts have ended since the last flush. Kept in memory: an
+ * index by worker would be written twice for each job, and the sums once per job instead of once per commit.
+ */
+export class WorkerCounts {
+  readonly #counts = new Map<string, Counts>();
+  #undo: (() => void)[] = [];
+
+  constructor(connection: Connection) {
+    const rows = connection.all<{ worker_id: string; active: number }>(
+      `SELECT worker_id, count(*) AS active FROM jobs
+        WHERE due_at IS NOT NULL AND status IN ('assigned', 'running') GROUP BY worker_id`,
+    );
+    for (const { worker_id, active } of rows)
+      this.#counts.set(worker_id, { active, completed: 0, failed: 0 });
+  }
+
+  of(workerId: string): Counts {
+    return this.#counts.get(workerId) ?? { active: 0, completed: 0, failed: 0 };
+  }
+
+  add(workerId: string, difference: Partial<Counts>): void {
+    const before = this.of(workerId);
+    this.#counts.set(workerId, {
+      active: before.active + (difference.active ?? 0),
+      completed: before.completed + (difference.completed ?? 0),
+      failed: before.failed + (difference.failed ?? 0),
+    });
+    this.#undo.push(() => this.#counts.set(workerId, before));
+  }
+
+  mark(): number {
+    return this.#undo.length;
+  }
+
+  backTo(mark: number): void {
+    while (this.#undo.length > mark) this.#undo.pop()!();
+  }
+
+  flush(connection: Connection): void {
+    if (this.#undo.length === 0) return;
+    this.#undo = [];
+    for (const [workerId, { active, completed, failed }] of this.#counts) {
+      if (completed + failed > 0) {
+        connection.run(
+          "UPDATE workers SET completed = completed + ?, failed = failed + ? WHERE id = ?",
+          completed,
+          failed,
+          workerId,
+        );
+      }
+      if (active === 0) this.#counts.delete(workerId);
+      else if (completed + failed > 0) this.#counts.set(workerId, { active, completed: 0, failed: 0 });
+    }
+  }
+}

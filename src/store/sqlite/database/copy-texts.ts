@@ -1,0 +1,66 @@
+import type { CopyPart, CopyRow } from "../../database/database-copy.ts";
+import { columnOf } from "../../jobs/job-columns.ts";
+
+const jobsFrom = `jobs LEFT JOIN documents ON documents.job_seq = jobs.seq
+  LEFT JOIN document_summaries ON document_summaries.job_seq = jobs.seq`;
+
+/** Columns of a part that have another name here, or none. */
+const expressions: Record<string, Record<string, string>> = {
+  // Which of a worker's tokens is the newest is decided by this.
+  tokens: { number: "rowid" },
+  jobs: {
+    place: `CASE WHEN ready = 1 THEN 'ready' WHEN ready = 0 THEN 'delayed'
+      WHEN status IN ('assigned', 'running') THEN 'active' ELSE 'ended' END`,
+    document: "documents.document",
+    mac: "documents.mac",
+    summary: "document_summaries.summary",
+  },
+};
+
+export function selectText(part: CopyPart, isContinued: boolean): string {
+  const { name, columns, key } = part;
+  const own = expressions[name] ?? {};
+  const expression = (column: string): string => own[column] ?? `${name}.${column}`;
+  const place = key.map(expression).join(", ");
+  const selected = columns.map((column) => `${expression(column)} AS ${column}`).join(", ");
+  const condition = isContinued ? `WHERE (${place}) > (${key.map(() => "?").join(", ")})` : "";
+  return `SELECT ${selected} FROM ${name === "jobs" ? jobsFrom : name} ${condition} ORDER BY ${place}`;
+}
+
+/** How a part's row is written: into one table or several, each only if the row has something for it. */
+type Insert = { text: string; columns: readonly string[]; isFor(row: CopyRow): boolean };
+
+const ofJobs = "queue_id due_at ready is_key_chosen output_sizes output_bytes output_dropped_through".split(
+  " ",
+);
+const jobInserts: Insert[] = [
+  insert("jobs", [...Object.values(columnOf), ...ofJobs]),
+  {
+    text: "INSERT INTO documents (job_seq, document, mac) VALUES (?, ?, ?)",
+    columns: ["seq", "document", "mac"],
+    isFor: ({ document }) => document !== null,
+  },
+  {
+    text: "INSERT INTO document_summaries (job_seq, summary) VALUES (?, ?)",
+    columns: ["seq", "summary"],
+    isFor: ({ summary }) => summary !== null,
+  },
+];
+
+export function insertTexts({ name, columns }: CopyPart): Insert[] {
+  if (name === "jobs") return jobInserts;
+  const { text } = insert(
+    name,
+    columns.map((column) => expressions[name]?.[column] ?? column),
+  );
+  return [{ text, columns, isFor: () => true }];
+}
+
+function insert(table: string, columns: readonly string[]): Insert {
+  const marks = columns.map(() => "?").join(", ");
+  return {
+    text: `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks})`,
+    columns,
+    isFor: () => true,
+  };
+}

@@ -1,0 +1,124 @@
+import { WritError } from "../../../core/errors.ts";
+import { type Context, createContext } from "../context.ts";
+import type { Failpoint } from "../thread/failpoint.ts";
+import type { ThreadSettings } from "../thread/wire.ts";
+import { Connection } from "./connection.ts";
+import { FileGuard } from "./file-guard.ts";
+import { openIdentity } from "./identity.ts";
+import { migrate } from "./migrate.ts";
+import { blame, storeUnavailable } from "./sqlite-error.ts";
+
+/** Holds the one connection: opens it, reopens it after an I/O error, and keeps memory in step with the file. */
+export class Database {
+  readonly #settings: ThreadSettings;
+  readonly #macKey: Buffer;
+  readonly failpoint: Failpoint;
+  #context: Context | null = null;
+  #guard: FileGuard | null = null;
+  #dataVersion = 0;
+  #writeFailed = false;
+  /** Kept when the connection is given up, which is what a broken page leads to. */
+  readonly #unreadable = new Set<number>();
+  schemaVersion = 0;
+
+  constructor(settings: ThreadSettings, failpoint: Failpoint) {
+    this.#settings = settings;
+    this.#macKey = Buffer.from(settings.macKey);
+    this.failpoint = failpoint;
+    this.#open();
+  }
+
+  /** The current context. Throws STORE_UNAVAILABLE if the database cannot be opened. */
+  context(): Context {
+    try {
+      if (this.#context === null) return this.#open();
+      if (dataVersion(this.#context.sql) !== this.#dataVersion) return this.#refresh(this.#context.sql);
+      return this.#context;
+    } catch (error) {
+      this.#drop();
+      throw error instanceof WritError ? error : storeUnavailable(error);
+    }
+  }
+
+  /** The connection, for what does not depend on memory. Throws STORE_UNAVAILABLE if the database cannot be opened. */
+  connection(): Connection {
+    return (this.#context ?? this.context()).sql;
+  }
+
+  /** The transaction is lost; makes sure that the next one starts from the file. */
+  recover(error: unknown): void {
+    this.#writeFailed = true;
+    const sql = this.#context?.sql;
+    if (sql === undefined) return;
+    try {
+      if (blame(error) === "connection") throw error;
+      if (sql.inTransaction) sql.script("ROLLBACK");
+      this.#refresh(sql);
+    } catch {
+      this.#drop();
+    }
+  }
+
+  /** A commit has succeeded, so the disk accepts writes. */
+  committed(): void {
+    this.#writeFailed = false;
+    if (this.#context !== null) this.#context.writeFailed = false;
+  }
+
+  close(): void {
+    this.#drop();
+  }
+
+  /** The file that was opened, for others who must use the same. */
+  get file(): string | null {
+    return this.#guard!.opened;
+  }
+
+  /** Throws if the files are no longer those that were opened. */
+  checkFiles(): void {
+    this.#guard?.check();
+  }
+
+  /** The same before a group of calls, where a moment ago is good enough. */
+  checkFilesSometimes(): void {
+    this.#guard?.checkSometimes();
+  }
+
+  #open(): Context {
+    this.#guard?.checkDatabase();
+    const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs, { isOfHub: true });
+    try {
+      this.schemaVersion = migrate(sql, this.failpoint);
+      const context = this.#refresh(sql);
+      openIdentity(context, this.#settings.path);
+      if (this.#guard === null) this.#guard = new FileGuard(this.#settings.path);
+      else this.#guard.noteLog();
+      return context;
+    } catch (error) {
+      sql.close();
+      throw error;
+    }
+  }
+
+  /** Another connection has changed the file, or a rollback has: what memory holds is read again. */
+  #refresh(sql: Connection): Context {
+    this.#dataVersion = dataVersion(sql);
+    this.#context = createContext(sql, this.#macKey, this.#unreadable);
+    this.#context.writeFailed = this.#writeFailed;
+    return this.#context;
+  }
+
+  #drop(): void {
+    const sql = this.#context?.sql;
+    this.#context = null;
+    try {
+      sql?.close();
+    } catch {
+      // The connection is given up either way; the next call opens a new one or reports why it cannot.
+    }
+  }
+}
+
+function dataVersion(sql: Connection): number {
+  return sql.first<{ data_version: number }>("PRAGMA data_version")!.data_version;
+}

@@ -1,0 +1,25 @@
+import { existsSync } from "node:fs";
+import { type MigrationPlan, planSteps } from "../../database/migration-plan.ts";
+import { Connection } from "./connection.ts";
+import { getMove } from "./database-move.ts";
+import { readIdentity } from "./identity.ts";
+import { schemaSteps, schemaVersion } from "./migrate.ts";
+import { storeUnavailable } from "./sqlite-error.ts";
+
+const busyTimeoutMs = 5_000;
+
+/** Says what opening a database would change, without changing it. Throws if it is older than version 0.1.0. */
+export function planMigration(path: string): MigrationPlan {
+  if (!existsSync(path)) return planSteps(schemaSteps(), null);
+  try {
+    const sql = new Connection(path, busyTimeoutMs, { isReader: true, isOfHub: true });
+    try {
+      const plan = planSteps(schemaSteps(), schemaVersion(sql));
+      return plan.schema === null ? plan : { ...plan, move: getMove(sql), identity: readIdentity(sql) };
+    } finally {
+      sql.close();
+    }
+  } catch (error) {
+    throw storeUnavailable(error);
+  }
+}

@@ -1,0 +1,44 @@
+import type { Origin } from "../../../core/events.ts";
+import type { ChangeContext } from "../../../core/jobs/effects.ts";
+import type { ChangeRules } from "../../../core/jobs/outcome.ts";
+import { largerStream, outputTooLargeText } from "../../../core/jobs/small-output.ts";
+import { briefOf } from "../../jobs/job-brief.ts";
+import type { ChangeAnswer, JobChange, ReceiptSignature } from "../../store.ts";
+import type { Context } from "../context.ts";
+import { saveReceiptSignature } from "../log/receipt-signatures.ts";
+import { loadJob } from "./job-row.ts";
+import { keepSmallOutput } from "./small-outputs.ts";
+import { type WriteAnswer, writeJob } from "./write-job.ts";
+
+type ChangeInput = {
+  changes: JobChange[];
+  rules: ChangeRules;
+  origin: Origin | null;
+  receiptSignature?: ReceiptSignature | null;
+};
+
+/** Applies each change by itself; the answers are in the order of the changes. */
+export function changeJobs(context: Context, input: ChangeInput): ChangeAnswer[] {
+  const { changes, receiptSignature = null } = input;
+  const answers = changes.map((change): ChangeAnswer => {
+    const answer = changeJob(context, change, input);
+    return answer.kind === "unknown" ? answer : { ...answer, job: briefOf(answer.job) };
+  });
+  if (receiptSignature !== null && answers.some(({ kind }) => kind === "moved")) {
+    saveReceiptSignature(context, receiptSignature);
+  }
+  return answers;
+}
+
+export function changeJob(context: Context, asked: JobChange, how: ChangeContext): WriteAnswer {
+  const { jobId, change, smallOutput } = asked;
+  const job = context.held.get(jobId) ?? loadJob(context, jobId);
+  if (job === null) return { kind: "unknown" };
+  if (smallOutput === undefined) return writeJob(context, job, change, how);
+  const bytesMax = context.book.quota(job.tenantId).max_output_bytes ?? Number.MAX_SAFE_INTEGER;
+  if (largerStream(smallOutput) > bytesMax)
+    return { kind: "refused", code: "TOO_LARGE", message: outputTooLargeText(bytesMax), job };
+  const answer = writeJob(context, job, change, how);
+  if (answer.kind === "moved") keepSmallOutput(context, answer.job, smallOutput);
+  return answer;
+}

@@ -1,0 +1,31 @@
+import { DatabaseSync } from "node:sqlite";
+import type { AuditMark } from "../../audit-store.ts";
+import { type AuditReader, type JoinedRow, readHotRow } from "../../log/audit-reader.ts";
+import { refuseForeignFile } from "../database/foreign-file.ts";
+import { eventColumns } from "../log/event-log.ts";
+
+const text = `SELECT ${eventColumns}, severity, hash
+  FROM events FULL OUTER JOIN audit_seals USING (seq) WHERE seq > ? ORDER BY seq`;
+
+/** Reads the audit trail of a database as it was at one moment, even while a hub is using it. */
+export function openAuditReader(path: string): AuditReader {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  try {
+    refuseForeignFile(database, path);
+    database.exec("BEGIN");
+    return {
+      *rows(afterSeq) {
+        for (const row of database.prepare(text).iterate(afterSeq)) yield readHotRow(row as JoinedRow);
+      },
+      marks: () => database.prepare("SELECT * FROM audit_marks ORDER BY seq").all() as AuditMark[],
+      lastSeq: () => {
+        const row = database.prepare("SELECT value FROM tallies WHERE name = 'event_seq'").get();
+        return Number(row?.["value"] ?? 0);
+      },
+      close: () => database.close(),
+    };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,125 @@
+import { canonicalize } from "../../../signing/canonical.ts";
+import {
+  clockSlackMs,
+  type JobFilter,
+  listedStates,
+  lookedJobsMax,
+  searchedBytesMax,
+} from "../../jobs/job-list.ts";
+import type { SqlValue } from "../database/connection.ts";
+import { type Path, pathsOf } from "./job-paths.ts";
+import { knownCount } from "./owner-totals.ts";
+import type { ReadContext } from "./read-context.ts";
+
+/**
+ * Finds the jobs that a filter fits, newest first. SQLite reads the paths side by side and merges them, so that only the
+ * newest jobs of all of them are looked at. `nextBefore` is the job at which it stopped; null after the last.
+ */
+export function findJobs(
+  context: ReadContext,
+  filter: JobFilter,
+): { seqs: number[]; nextBefore: number | null } {
+  const { offset = 0, limit } = filter;
+  const { paths, values: pathValues } = pathsOf(context, filter);
+  const { limit: _, offset: __, ...wish } = filter;
+  const known = knownCount(context, wish);
+  if (paths.length === 0 || known === 0) return { seqs: [], nextBefore: null };
+  const { first, before } = boundsOf(context, filter);
+  // When all that there are have been found, nothing is gained by looking at older jobs.
+  const most = Math.min(offset + limit, known ?? Number.POSITIVE_INFINITY);
+  const values = [...wantedValues(filter), most, before, first, lookedJobsMax, ...pathValues];
+  const looked = `${paths.map(textOf).join(" UNION ")} ORDER BY seq DESC LIMIT ?15`;
+  const found = context.sql.all<{ seq: number }>(
+    `SELECT jobs.seq FROM (${looked}) AS looked CROSS JOIN jobs ON jobs.seq = looked.seq WHERE ${wanted} LIMIT ?12`,
+    ...values,
+  );
+  const seqs = found.slice(offset).map(({ seq }) => seq);
+  if (found.length === known) return { seqs, nextBefore: null };
+  if (seqs.length === limit) return { seqs, nextBefore: seqs.at(-1)! };
+  const last = context.sql.first<{ seq: number }>(
+    `SELECT seq FROM (${looked}) LIMIT 1 OFFSET ?15 - 1`,
+    ...values,
+  );
+  return { seqs, nextBefore: last?.seq ?? null };
+}
+
+function textOf({ from, fixed }: Path): string {
+  return `SELECT seq FROM ${from} WHERE ${fixed} AND seq < ?13 AND seq >= ?14`;
+}
+
+type Bounds = { first: number; before: number };
+
+/** Jobs are numbered in the order of their creation, so times can be looked up like numbers. */
+function boundsOf(context: ReadContext, { since, until, before }: JobFilter): Bounds {
+  const last = before ?? Number.MAX_SAFE_INTEGER;
+  return {
+    first: since === undefined ? 0 : firstSince(context, since - clockSlackMs),
+    before: until === undefined ? last : Math.min(last, firstSince(context, until + clockSlackMs)),
+  };
+}
+
+function firstSince(context: ReadContext, timeMs: number): number {
+  let low = 0;
+  let high = context.tallies.get("job_seq") + 1;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const next = context.sql.first<{ seq: number; createdAt: number }>(
+      "SELECT seq, created_at AS createdAt FROM jobs WHERE seq >= ? ORDER BY seq LIMIT 1",
+      middle,
+    );
+    if (next === null || next.createdAt >= timeMs) high = middle;
+    else low = next.seq + 1;
+  }
+  return low;
+}
+
+/** First the whole text, which takes little time; its commands are looked at only if it contains the words. */
+const isInCommand = `EXISTS (
+  SELECT 1 FROM (
+    SELECT coalesce(summary, iif(octet_length(document) <= ${searchedBytesMax}, document, NULL)) AS text
+      FROM documents LEFT JOIN document_summaries USING (job_seq) WHERE documents.job_seq = jobs.seq
+  ) WHERE text LIKE ?11 ESCAPE '!' AND json_valid(text) AND EXISTS (
+    SELECT 1 FROM json_each(json_array(
+        text -> '$.command', text -> '$.run.argv', text -> '$.run.worker_command'
+      )) AS commands, json_each(commands.value) AS words
+      WHERE words.value LIKE ?10 ESCAPE '!'
+  )
+)`;
+
+const hasFailCode =
+  "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), ?6 IN (jobs.fail_code, jobs.fail_detail))";
+
+/** Scheduled jobs have never been claimed, and their time has not come. */
+const listedState = `CASE WHEN jobs.status <> 'pending' THEN jobs.status
+  WHEN jobs.ready = 0 AND jobs.attempt = 0 THEN 'scheduled' ELSE 'waiting' END`;
+
+/** One text for all filters, because each text is prepared once and kept. */
+const wanted = `(?1 IS NULL OR jobs.tenant_id = ?1) AND (?2 IS NULL OR jobs.user_id = ?2)
+  AND (?3 IS NULL OR jobs.type = ?3) AND (?4 IS NULL OR instr(jobs.type, ?4) = 1)
+  AND (?5 IS NULL OR jobs.worker_id = ?5) AND (?6 IS NULL OR ${hasFailCode})
+  AND (?7 IS NULL OR jobs.created_at >= ?7) AND (?8 IS NULL OR jobs.created_at < ?8)
+  AND (?9 IS NULL OR ${listedState} IN (SELECT value FROM json_each(?9)))
+  AND (?10 IS NULL OR jobs.id LIKE ?10 ESCAPE '!' OR jobs.type LIKE ?10 ESCAPE '!' OR ${isInCommand})`;
+
+function wantedValues(filter: JobFilter): SqlValue[] {
+  const { search } = filter;
+  const states = listedStates(filter);
+  return [
+    filter.tenantId ?? null,
+    filter.userId ?? null,
+    filter.type ?? null,
+    filter.typePrefix ?? null,
+    filter.workerId ?? null,
+    filter.failCode ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+    states === undefined ? null : JSON.stringify(states),
+    search === undefined ? null : containing(search),
+    // Documents are stored in the canonical form, which escapes some characters.
+    search === undefined ? null : containing(canonicalize(search).slice(1, -1)),
+  ];
+}
+
+function containing(words: string): string {
+  return `%${words.replaceAll(/[!%_]/g, "!$&")}%`;
+}

@@ -1,0 +1,169 @@
+import type { WritError } from "../../../core/errors.ts";
+import { isWrite } from "../../act-names.ts";
+import { runAct } from "../acts.ts";
+import { handOver } from "../claims/hand-over.ts";
+import { type Context, flushContext, markContext, RefusedAct, rollBackContext } from "../context.ts";
+import type { Database } from "../database/database.ts";
+import { blame, isDamage, storeUnavailable } from "../database/sqlite-error.ts";
+import { describeError } from "./answer-error.ts";
+import type { Answer, Batch, Request } from "./wire.ts";
+
+/**
+ * A sync takes about 0.2 ms. After 8 ms of work it is a small part of the whole, so sharing it further gains nothing,
+ * while everybody in the group waits longer.
+ */
+const groupMs = 8;
+const groupActsMax = 1_000;
+
+type Group = { batch: Batch; taken: number };
+
+/** Runs requests from the front in one transaction with one sync; `taken` is how many there was time for. */
+export function commitGroup(database: Database, requests: Request[]): Group {
+  const group = requests.slice(0, groupActsMax);
+  try {
+    database.checkFilesSometimes();
+  } catch (error) {
+    return { batch: refuseAll(group, error), taken: group.length };
+  }
+  if (!group.some((request) => isWrite(request.act))) {
+    return { batch: readAll(database, group), taken: group.length };
+  }
+  try {
+    return writeGroup(database, group);
+  } catch (error) {
+    database.recover(error);
+    if (isDamage(error) && !group.every((request) => isWrite(request.act)))
+      return splitGroup(database, group);
+    return { batch: refuseWrites(database, group, storeUnavailable(error)), taken: group.length };
+  }
+}
+
+/**
+ * SQLite gives up a transaction that meets a broken page, even if only a read asked for it. So the writes are done
+ * without the reads, and the reads outside of a transaction.
+ */
+function splitGroup(database: Database, group: Request[]): Group {
+  const reads = group.filter((request) => !isWrite(request.act));
+  const writes = group.filter((request) => isWrite(request.act));
+  const { answers } = readAll(database, reads);
+  let batch: Batch;
+  try {
+    batch = writeGroup(database, writes, Number.POSITIVE_INFINITY).batch;
+  } catch (error) {
+    database.recover(error);
+    batch = refuseWrites(database, writes, storeUnavailable(error));
+  }
+  return { batch: { ...batch, answers: [...answers, ...batch.answers] }, taken: group.length };
+}
+
+function writeGroup(database: Database, group: Request[], ms = groupMs, run: Run = runTogether): Group {
+  database.connection().run("BEGIN IMMEDIATE");
+  // Asked for now that nobody else can write: memory must agree with what this transaction sees.
+  const context = database.context();
+  const seqBefore = context.tallies.get("event_seq");
+  const answers = run(context, group, ms);
+  if (answers === null) return writeGroup(database, group, ms, runEachAlone);
+  handOver(context);
+  flushContext(context);
+  const done = group.slice(0, answers.length);
+  for (const { act } of done) database.failpoint(`${act}.beforeCommit`);
+  context.sql.run("COMMIT");
+  // Before anybody is answered: a commit into a file that was removed is lost.
+  database.checkFiles();
+  for (const { act } of done) database.failpoint(`${act}.afterCommit`);
+  database.committed();
+  const notice = context.notice.take(seqBefore, context.tallies.get("event_seq"));
+  const writes = done.filter(({ act }) => isWrite(act)).length;
+  return { batch: { answers, notice, writes }, taken: done.length };
+}
+
+/** Null if the transaction was rolled back. */
+type Run = (context: Context, group: Request[], ms: number) => Answer[] | null;
+
+/**
+ * Runs a group without savepoints, which would cost two statements for each act. Acts that must be rolled back are rare:
+ * if there is one, nothing of the group is kept, and each act of it runs alone.
+ */
+function runTogether(context: Context, group: Request[], ms: number): Answer[] | null {
+  const mark = markContext(context);
+  try {
+    return runInTime(group, ms, (request) =>
+      isWrite(request.act)
+        ? { id: request.id, value: runAct(context, request.act, request.input) }
+        : readOne(context, request),
+    );
+  } catch (error) {
+    if (blame(error) !== "act") throw error;
+    context.sql.script("ROLLBACK");
+    rollBackContext(context, mark);
+    return null;
+  }
+}
+
+function runEachAlone(context: Context, group: Request[], ms: number): Answer[] {
+  return runInTime(group, ms, (request) => runAlone(context, request, group.length > 1));
+}
+
+/** As many requests from the front as there is time for. */
+function runInTime(group: Request[], ms: number, run: (request: Request) => Answer): Answer[] {
+  const endAt = performance.now() + ms;
+  const answers: Answer[] = [];
+  for (const request of group) {
+    answers.push(run(request));
+    if (performance.now() > endAt) break;
+  }
+  return answers;
+}
+
+/** An act that is refused, or that throws, is rolled back by itself; the others in the group are not affected. */
+function runAlone(context: Context, request: Request, hasNeighbours: boolean): Answer {
+  const { id, act, input } = request;
+  if (!isWrite(act)) return readOne(context, request);
+  const mark = markContext(context);
+  if (hasNeighbours) context.sql.run("SAVEPOINT act");
+  try {
+    const value = runAct(context, act, input);
+    if (hasNeighbours) context.sql.run("RELEASE act");
+    return { id, value };
+  } catch (error) {
+    if (blame(error) !== "act") throw error;
+    if (hasNeighbours) context.sql.script("ROLLBACK TO act; RELEASE act");
+    else context.sql.script("ROLLBACK; BEGIN IMMEDIATE");
+    rollBackContext(context, mark);
+    return error instanceof RefusedAct ? { id, value: error.answer } : { id, error: describeError(error) };
+  }
+}
+
+function readAll(database: Database, group: Request[]): Batch {
+  let context: Context;
+  try {
+    context = database.context();
+  } catch (error) {
+    return refuseAll(group, error);
+  }
+  return { answers: group.map((request) => readOne(context, request)), notice: null, writes: 0 };
+}
+
+function refuseAll(group: Request[], error: unknown): Batch {
+  return { answers: group.map(({ id }) => ({ id, error: describeError(error) })), notice: null, writes: 0 };
+}
+
+function readOne(context: Context, { id, act, input }: Request): Answer {
+  try {
+    return { id, value: runAct(context, act, input) };
+  } catch (error) {
+    return { id, error: describeError(blame(error) === "act" ? error : storeUnavailable(error)) };
+  }
+}
+
+/** A disk that refuses writes may still be readable. */
+function refuseWrites(database: Database, group: Request[], error: WritError): Batch {
+  const reads = group.filter((request) => !isWrite(request.act));
+  const refused = group.filter((request) => isWrite(request.act));
+  const { answers } = readAll(database, reads);
+  return {
+    answers: [...answers, ...refused.map(({ id }) => ({ id, error: describeError(error) }))],
+    notice: null,
+    writes: 0,
+  };
+}

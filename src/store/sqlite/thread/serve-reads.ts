@@ -1,0 +1,28 @@
+import type { MessagePort } from "node:worker_threads";
+import type { ShowJobs } from "../../jobs/job-list.ts";
+import { drainPort } from "./drain-port.ts";
+import { loadFailpoint } from "./failpoint.ts";
+import { LogPause } from "./log-pause.ts";
+import { Reader } from "./reader.ts";
+import type { FromThread, ReaderSettings, ToThread } from "./wire.ts";
+
+/** Answers the reads that come through a port, each as soon as it is done, until it is told to close. */
+export async function serveReads(
+  port: MessagePort,
+  settings: ReaderSettings,
+  show?: ShowJobs,
+): Promise<void> {
+  const post = (message: FromThread): void => port.postMessage(message);
+  const reader = new Reader(settings, await loadFailpoint(settings.failpointModule), show);
+  const pause = new LogPause(settings.path);
+  port.on("message", (message: ToThread) => {
+    const { requests, isClosing } = drainPort(port, message);
+    for (const request of requests) {
+      pause.pauseIfLong();
+      post({ kind: "read", answer: reader.answer(request) });
+    }
+    if (!isClosing) return;
+    reader.close();
+    port.close();
+  });
+}

@@ -1,0 +1,42 @@
+import type { MessagePort } from "node:worker_threads";
+import { WritError } from "../../../core/errors.ts";
+import { Database } from "../database/database.ts";
+import { storeUnavailable } from "../database/sqlite-error.ts";
+import { drainPort } from "./drain-port.ts";
+import { loadFailpoint } from "./failpoint.ts";
+import { commitGroup } from "./group-commit.ts";
+import type { FromThread, Request, ThreadSettings, ToThread } from "./wire.ts";
+
+/** Answers the calls that come through a port, one group after the other, until it is told to close. */
+export async function serve(port: MessagePort, settings: ThreadSettings): Promise<void> {
+  const post = (message: FromThread): void => port.postMessage(message);
+  let database: Database;
+  try {
+    database = new Database(settings, await loadFailpoint(settings.failpointModule));
+  } catch (error) {
+    const { code, message, details } = error instanceof WritError ? error : storeUnavailable(error);
+    post({ kind: "failed", error: { code, message, details } });
+    port.close();
+    return;
+  }
+  post({ kind: "opened", file: database.file });
+  port.on("message", (message: ToThread) => {
+    // Everything that arrives while one group is being committed becomes part of the next one.
+    const { requests, isClosing } = drainPort(port, message);
+    answerAll(database, requests, post);
+    if (!isClosing) return;
+    database.close();
+    post({ kind: "closed" });
+    port.close();
+  });
+}
+
+/** The proxy limits how many calls can wait, and so how long this list can be. */
+function answerAll(database: Database, requests: Request[], post: (message: FromThread) => void): void {
+  let next = 0;
+  while (next < requests.length) {
+    const { batch, taken } = commitGroup(database, next === 0 ? requests : requests.slice(next));
+    next += taken;
+    post({ kind: "batch", ...batch });
+  }
+}

@@ -1,0 +1,40 @@
+import type { ErrorCode } from "../../../core/errors.ts";
+import type { ActName } from "../../act-names.ts";
+import type { CommitNotice } from "../../store.ts";
+
+/** The messages between the hub's thread and a thread of the database. */
+
+export type ThreadSettings = {
+  path: string;
+  macKey: Uint8Array;
+  busyTimeoutMs: number;
+  failpointModule: string | null;
+};
+
+/** `file` is the database that the writing thread has opened, as in FileGuard. */
+export type ReaderSettings = ThreadSettings & { file: string | null };
+
+export type Request = { id: number; act: ActName; input: unknown };
+
+/** The calls of one tick, or the request to close. */
+export type ToThread = { kind: "requests"; requests: Request[] } | { kind: "close" };
+
+export type ErrorText = { code: ErrorCode; message: string; details: Record<string, unknown> | undefined };
+
+export type Answer = { id: number; value: unknown } | { id: number; error: ErrorText };
+
+/**
+ * The answer to a read: the value as JSON, because to copy the objects of a page of jobs took twice as long. A page that
+ * consists of texts is copied.
+ */
+export type ReadAnswer = { id: number; json: string } | Answer;
+
+/** The answers of one transaction are sent together, after its commit. */
+export type Batch = { answers: Answer[]; notice: CommitNotice | null; writes: number };
+
+export type FromThread =
+  | { kind: "opened"; file: string | null }
+  | { kind: "failed"; error: ErrorText }
+  | ({ kind: "batch" } & Batch)
+  | { kind: "read"; answer: ReadAnswer }
+  | { kind: "closed" };

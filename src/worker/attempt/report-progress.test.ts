@@ -1,0 +1,39 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
+import type { HeldJob } from "../claims/held-jobs.ts";
+import { ProgressReporter } from "./report-progress.ts";
+
+const held = { lease: {}, gone: new AbortController() } as HeldJob;
+
+test("of the reports that waited for the announcement of the start, only the latest is sent", async () => {
+  const clock = handClock();
+  const announced = Promise.withResolvers<void>();
+  const sent: number[] = [];
+  const progress = async (_lease: unknown, report: { progress: number }) => void sent.push(report.progress);
+  const reporter = new ProgressReporter({ calls: { progress }, clock }, held, () => announced.promise);
+  for (const percent of [10, 20, 30]) {
+    reporter.report(percent);
+    await clock.pass(250);
+  }
+  expect(sent).toEqual([]);
+  announced.resolve();
+  await setImmediate();
+  expect(sent).toEqual([30]);
+  reporter.report(40);
+  await clock.pass(250);
+  expect(sent).toEqual([30, 40]);
+});
+
+test("nothing is sent once the attempt is over", async () => {
+  const clock = handClock();
+  const announced = Promise.withResolvers<void>();
+  const sent: number[] = [];
+  const progress = async (_lease: unknown, report: { progress: number }) => void sent.push(report.progress);
+  const reporter = new ProgressReporter({ calls: { progress }, clock }, held, () => announced.promise);
+  reporter.report(10);
+  reporter.stop();
+  announced.resolve();
+  await setImmediate();
+  expect(sent).toEqual([]);
+});

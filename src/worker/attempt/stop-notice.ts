@@ -1,0 +1,66 @@
+import { type RunOutcome, stopReasonOf } from "../../runners/runner.ts";
+import type { Clock, Timer } from "../../runtime/clock/clock.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
+import type { HeldJob } from "../claims/held-jobs.ts";
+import type { HubCalls } from "../hub/hub-calls.ts";
+
+/** Most stopped jobs have little output left to send: then their end is reported by then, and needs no notice. */
+const noticeAfterMs = 50;
+
+type NoticeDeps = { calls: Pick<HubCalls, "stopped">; clock: Clock; logger: Logger };
+
+/**
+ * Tells the hub that the processes of a cancelled attempt are dead, if its end cannot be reported soon because output or
+ * files still have to be sent: somebody waits for the stop.
+ */
+export class StopNotice {
+  readonly #deps: NoticeDeps;
+  readonly #held: HeldJob;
+  #timer: Timer | undefined;
+  #isSettled = false;
+  #sent: Promise<void> | undefined;
+
+  constructor(deps: NoticeDeps, held: HeldJob) {
+    this.#deps = deps;
+    this.#held = held;
+  }
+
+  /**
+   * Nothing of the attempt is running any more, whether it was cancelled or will be while its output is sent. Only a
+   * process has an exit code; nothing else writes that much.
+   */
+  makeLater(outcome: RunOutcome): void {
+    if (outcome.kind === "released" || outcome.exitCode === undefined) return;
+    const { exitCode } = outcome;
+    const { signal } = this.#held.stop;
+    const begin = (): void => {
+      if (stopReasonOf(signal) !== "cancelled" || this.#isSettled) return;
+      this.#timer = this.#deps.clock.setTimer(() => {
+        this.#sent = this.#send(exitCode);
+      }, noticeAfterMs);
+    };
+    if (signal.aborted) begin();
+    else signal.addEventListener("abort", begin, { once: true });
+  }
+
+  /** Resolves when no call is in progress: one that arrives after the end would look like one of an old attempt. */
+  async settle(): Promise<void> {
+    this.#isSettled = true;
+    this.#timer?.cancel();
+    await this.#sent;
+  }
+
+  /** Tried once: an older hub does not know the call, and the end says the same. */
+  async #send(exitCode: number): Promise<void> {
+    const { lease, gone } = this.#held;
+    try {
+      await this.#deps.calls.stopped(lease, exitCode, gone.signal);
+    } catch (error) {
+      const { job_id, attempt } = lease;
+      this.#deps.logger.debug(
+        { err: error, job_id, attempt },
+        "the hub was not told that the job is stopped",
+      );
+    }
+  }
+}

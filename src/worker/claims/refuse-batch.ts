@@ -1,0 +1,58 @@
+import type { z } from "zod";
+import type { ClaimedBatch, refusedClaim } from "../../contract/shapes/worker-shapes.ts";
+import type { Logger } from "../../runtime/log/logger.ts";
+import { sha256Hex } from "../../signing/mac.ts";
+import type { HubCalls } from "../hub/hub-calls.ts";
+import { type RetryDeps, retryWhileAway } from "../hub/hub-presence.ts";
+import { type Refusal, readableLease } from "./verify-claims.ts";
+
+type RefuseDeps = RetryDeps & { calls: Pick<HubCalls, "refuseClaim">; logger: Logger; quit: AbortSignal };
+
+/** By then the hub has usually heard of it, and gives this worker nothing; the report is repeated for as long as it takes. */
+const waitMs = 2_000;
+
+/**
+ * Reports a batch that is not authentic, once and with what was received, so that the hub can give its jobs to others. The
+ * worker claims nothing more before the hub knows of it, but does not wait for a hub that is away. Never rejects.
+ */
+export async function refuseBatch(deps: RefuseDeps, batch: ClaimedBatch, refusal: Refusal): Promise<void> {
+  deps.logger.error({ jobs: batch.jobs.length, ...refusal }, "a claim was refused; none of its jobs runs");
+  const report = reportOf(batch, refusal);
+  const told = retryWhileAway(deps, deps.quit, (signal) => deps.calls.refuseClaim(report, signal)).then(
+    ({ returned, paused_until: until }) =>
+      deps.logger.warn(
+        { returned },
+        `the hub gives this worker no jobs until ${new Date(until).toISOString()}, because it refused a claim`,
+      ),
+    (error: unknown) => {
+      if (!deps.quit.aborted)
+        deps.logger.warn({ err: error }, "a refused claim could not be reported; its leases will expire");
+    },
+  );
+  await Promise.race([told, deps.clock.sleep(waitMs, deps.quit).catch(() => {})]);
+}
+
+type Report = z.input<typeof refusedClaim>;
+
+/** The tokens are in the leases. A lease that cannot be read names no attempt, so it can only be counted. */
+function reportOf({ jobs, batch }: ClaimedBatch, { detail, reason }: Refusal): Report {
+  const named = jobs.flatMap(({ document, lease: text }): Report["jobs"] => {
+    const lease = readableLease(text);
+    if (lease === null) return [];
+    const { job_id, attempt, token } = lease;
+    return [{ job_id, attempt, token, document_sha256: sha256Hex(document), lease_sha256: sha256Hex(text) }];
+  });
+  return {
+    detail,
+    reason: cut(reason, 500),
+    jobs: named,
+    unreadable: jobs.length - named.length,
+    key_id: cut(batch.key_id, 100),
+    signature: cut(batch.signature, 200),
+  };
+}
+
+/** Somebody may have altered these on the way. */
+function cut(text: string, charsMax: number): string {
+  return text.slice(0, charsMax).toWellFormed();
+}

@@ -1,0 +1,99 @@
+import type { ClaimedBatch } from "../../contract/shapes/worker-shapes.ts";
+import { WritError } from "../../core/errors.ts";
+import { isJobId } from "../../core/ids.ts";
+import type { ClaimDetail } from "../../core/jobs/failure.ts";
+import { isCanonical } from "../../signing/canonical.ts";
+import type { VerifyingKey } from "../../signing/ed25519.ts";
+import { type Lease, parseLease } from "../../signing/lease.ts";
+import { sha256Hex } from "../../signing/mac.ts";
+import { type VerifiedClaim, verifyBatch } from "../../signing/verify-claim.ts";
+
+/** Its job token is not covered by the signature: only the hub reads it, and it has a signature of its own. */
+export type AcceptedClaim = VerifiedClaim & { jobToken: string | undefined };
+
+/** Why a batch is not authentic. Nothing of it runs. */
+export type Refusal = { detail: ClaimDetail; reason: string };
+
+type VerifiedBatch = {
+  accepted: AcceptedClaim[];
+  /** To be reported, as a whole. */
+  refusal: Refusal | null;
+  /** Not run, and nobody is at fault: to be given back. */
+  returned: { lease: Lease; reason: string }[];
+  /** Claims whose signed id is not one. */
+  unreadable: number;
+};
+
+type Verifier = {
+  trusted: VerifyingKey[];
+  workerId: string;
+  nowMs: number;
+  tally?: { verifications: number };
+};
+type Job = ClaimedBatch["jobs"][number];
+
+/** Checks a batch before anything in it is trusted. */
+export function verifyClaims(verifier: Verifier, batch: ClaimedBatch): VerifiedBatch {
+  const nothing: VerifiedBatch = { accepted: [], refusal: null, returned: [], unreadable: 0 };
+  try {
+    const verified = verifyBatch({ ...verifier, batch: batch.batch, jobs: batch.jobs });
+    // An id becomes part of a path and of an address, so it must be valid even if it is signed.
+    const accepted = verified
+      .map((claim, index) => ({ ...claim, jobToken: batch.jobs[index]?.job_token }))
+      .filter(({ lease }) => isJobId(lease.job_id));
+    return { ...nothing, accepted, unreadable: verified.length - accepted.length };
+  } catch (error) {
+    if (!(error instanceof WritError)) throw error;
+    const late = error.code === "LEASE_INVALID" ? lateLeases(verifier, batch) : null;
+    return late === null ? { ...nothing, refusal: refusalOf(error) } : { ...nothing, returned: late };
+  }
+}
+
+function refusalOf({ code, message }: WritError): Refusal {
+  return { detail: code === "KEY_NOT_TRUSTED" ? code : "INVALID_SIGNATURE", reason: message };
+}
+
+/** The leases, if nothing is wrong with the batch but the time; else null. */
+function lateLeases(verifier: Verifier, { jobs }: ClaimedBatch): VerifiedBatch["returned"] | null {
+  const late: VerifiedBatch["returned"] = [];
+  for (const job of jobs) {
+    const lease = readableLease(job.lease);
+    if (lease === null || isForged(verifier, job, lease)) return null;
+    late.push({ lease, reason: returnReason(verifier, lease) });
+  }
+  return late;
+}
+
+/** Whether this job contains something that its signature cannot have covered. A lease that is only late does not. */
+function isForged({ workerId }: Verifier, job: Job, lease: Lease): boolean {
+  return (
+    lease.worker_id !== workerId ||
+    lease.document_sha256 !== sha256Hex(job.document) ||
+    !isCanonical(job.document) ||
+    (JSON.parse(job.document) as { job_id?: unknown } | null)?.job_id !== lease.job_id
+  );
+}
+
+function returnReason({ nowMs }: Verifier, lease: Lease): string {
+  const nowTs = nowMs / 1000;
+  if (lease.expires_at_ts < nowTs) {
+    const lateSec = Math.round(nowTs - lease.expires_at_ts);
+    return `by this worker's clock the lease ended ${lateSec} s ago; compare the clocks of hub and worker`;
+  }
+  if (lease.issued_at_ts > nowTs) {
+    const earlySec = Math.round(lease.issued_at_ts - nowTs);
+    return `by this worker's clock the lease begins in ${earlySec} s; compare the clocks of hub and worker`;
+  }
+  return "another job of the same batch is late";
+}
+
+/** Null if it cannot be read. What is read is not trusted: it says which attempt is meant. */
+export function readableLease(text: string): Lease | null {
+  try {
+    const lease = parseLease(text);
+    return isJobId(lease.job_id) ? lease : null;
+  } catch (error) {
+    if (error instanceof WritError) return null;
+    throw error;
+  }
+}

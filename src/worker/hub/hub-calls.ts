@@ -1,0 +1,134 @@
+import { z } from "zod";
+import { adminRoutes } from "../../contract/routes/admin-routes.ts";
+import { JsonText } from "../../contract/routes/build-request.ts";
+import { callRoute, openRoute } from "../../contract/routes/call-route.ts";
+import { workerRoutes } from "../../contract/routes/worker-routes.ts";
+import type { resultBatchAnswer } from "../../contract/shapes/report-shapes.ts";
+import type { KeysView } from "../../contract/shapes/trust-view-shapes.ts";
+import {
+  type ClaimedBatch,
+  claimedBatch,
+  type refusedClaim,
+  type refusedClaimAnswer,
+  type workerMetrics,
+  type workerRegistration,
+} from "../../contract/shapes/worker-shapes.ts";
+import { WritError } from "../../core/errors.ts";
+import type { HttpClient, HttpStream } from "../../runtime/http/http-client.ts";
+import { type Call, createAttemptCalls } from "../attempt/attempt-calls.ts";
+
+/**
+ * A signature that is missing, or not even a string, is passed on as an empty one, so that it is refused and reported
+ * like any other that does not verify.
+ */
+const receivedSignature = z
+  .object({
+    key_id: z.string().catch(""),
+    signature: z.string().catch(""),
+    signatures: claimedBatch.shape.batch.shape.signatures.catch(undefined),
+  })
+  .catch({ key_id: "", signature: "" });
+
+/** The route as it is, except for the signature, which is checked afterwards. */
+const claimRoute = {
+  ...workerRoutes.claimJobs,
+  answers: {
+    200: { description: "Leased jobs", shape: z.looseObject({ jobs: claimedBatch.shape.jobs }) },
+    204: workerRoutes.claimJobs.answers[204],
+  },
+} as const;
+
+export type Registration = z.input<typeof workerRegistration>;
+export type WorkerMetrics = z.input<typeof workerMetrics>;
+export type ResultAnswer = z.output<typeof resultBatchAnswer>["items"][number];
+
+/** The hub sends a comment every 15 s; if three of them are missing, the stream is dead. */
+const commandsIdleMs = 45_000;
+
+/** `bootId` names this process: the leases that it claims are bound to it. */
+type Caller = { workerId: string; bootId: string; timeoutMs: number };
+
+export type HubCalls = ReturnType<typeof createHubCalls>;
+
+type ClaimAsk = {
+  max: number;
+  waitMs: number;
+  /** Jobs of these types only; by default those that the worker is registered for. */
+  types?: readonly string[] | undefined;
+  signal: AbortSignal;
+};
+
+/** Every call that a worker makes, except the heartbeat, which has a thread and a connection of its own. */
+export function createHubCalls(client: HttpClient, me: Caller) {
+  const call: Call = (route, input, { signal, timeoutMs = me.timeoutMs }) =>
+    callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input);
+  return { ...createOwnCalls(client, call, me), ...createAttemptCalls(call, me.workerId) };
+}
+
+/** The calls of a worker for itself, or for several attempts at once. */
+function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, timeoutMs }: Caller) {
+  return {
+    async listKeys(signal: AbortSignal): Promise<KeysView> {
+      return (await call(adminRoutes.listKeys, {}, { signal })).body;
+    },
+
+    async register(registration: Registration, signal: AbortSignal): Promise<void> {
+      await call(workerRoutes.registerWorker, { body: registration }, { signal });
+    },
+
+    /** Null if there is nothing to do. */
+    async claim(ask: ClaimAsk): Promise<ClaimedBatch | null> {
+      const { max, waitMs, types, signal } = ask;
+      const claim = { worker_id: workerId, boot_id: bootId, max, wait_ms: waitMs };
+      const body = { ...claim, types: types && [...types] };
+      const answer = await call(claimRoute, { body }, { signal, timeoutMs: timeoutMs + waitMs });
+      if (answer.status === 204 || answer.body.jobs.length === 0) return null;
+      return { jobs: answer.body.jobs, batch: receivedSignature.parse(answer.body["batch"]) };
+    },
+
+    /** The items are already JSON text, because results must arrive as they were written. */
+    async finishJobs(
+      items: readonly string[],
+      signal: AbortSignal,
+      signature?: string,
+    ): Promise<ResultAnswer[]> {
+      const receipts = signature === undefined ? "" : `,"receipts":${JSON.stringify({ signature })}`;
+      const text = `{"worker_id":${JSON.stringify(workerId)}${receipts},"items":[${items.join(",")}]}`;
+      const { body } = await call(workerRoutes.finishJobs, { body: new JsonText(text) }, { signal });
+      if (body.items.length === items.length) return body.items;
+      throw new WritError("HTTP_ERROR", "the hub's response does not have one entry for each result");
+    },
+
+    async refuseClaim(
+      report: z.input<typeof refusedClaim>,
+      signal: AbortSignal,
+    ): Promise<z.output<typeof refusedClaimAnswer>> {
+      const { body } = await call(
+        workerRoutes.refuseClaim,
+        { params: { id: workerId }, body: report },
+        { signal },
+      );
+      return body;
+    },
+
+    async pushMetrics(metrics: WorkerMetrics, signal: AbortSignal): Promise<void> {
+      await call(workerRoutes.saveWorkerMetrics, { params: { id: workerId }, body: metrics }, { signal });
+    },
+
+    async removeWorker(signal: AbortSignal): Promise<void> {
+      await call(
+        adminRoutes.removeWorker,
+        { params: { id: workerId }, query: { boot_id: bootId } },
+        { signal },
+      );
+    },
+
+    openCommands(signal: AbortSignal): Promise<HttpStream> {
+      return openRoute(
+        (request) => client.openStream({ ...request, signal, idleTimeoutMs: commandsIdleMs }),
+        workerRoutes.streamCommands,
+        { params: { id: workerId }, headers: { accept: "text/event-stream" } },
+      );
+    },
+  };
+}
