@@ -59,6 +59,7 @@ function capabilityFor({ capabilities }: DelegateSettings, model: string | undef
 }
 
 function findingsOf(check: string, trial: AgentTrial): Finding[] {
+  if (trial.turns === 0) return [neverAsked(check, trial)];
   const finding = (held: boolean, yes: string, no: string): Finding =>
     held ? { check, state: "ok", says: yes } : { check, state: "problem", says: no };
   const findings = [
@@ -72,15 +73,20 @@ function findingsOf(check: string, trial: AgentTrial): Finding[] {
     ),
   ];
   const isFine = findings.every(({ state }) => state === "ok");
-  return isFine ? findings : [...findings, { check, state: "problem", says: endOf(trial) }];
+  return isFine ? findings : [...findings, { check, state: "problem", says: `it ${endOf(trial)}` }];
+}
+
+/** Then none of the four things can be judged: it may be a script that needs no model, or an agent that asked another one. */
+function neverAsked(check: string, trial: AgentTrial): Finding {
+  const says = `did not ask the model on loopback for anything, so what it would do could not be tried: a script that uses no model is fine as it is; a coding agent has to be given the address of its model ({endpoint}, or the variables of its documentation); it ${endOf(trial)}`;
+  return { check, state: trial.outcome.kind === "succeeded" ? "warning" : "problem", says };
 }
 
 const outputCharsShown = 600;
 
 /** What a person needs to find out why. */
-function endOf({ outcome, turns, output }: AgentTrial): string {
-  const how = outcome.kind === "succeeded" ? "exited with code 0" : outcome.reason;
-  const spoke = turns === 0 ? "; it never offered tools to the model on loopback" : "";
+function endOf({ outcome, output }: AgentTrial): string {
+  const how = outcome.kind === "succeeded" ? "exited with code 0" : `failed: ${outcome.reason}`;
   const said = output.trim().slice(-outputCharsShown).toWellFormed();
-  return `${how}${spoke}${said === "" ? "; it printed nothing" : `; the end of what it printed: ${said}`}`;
+  return `${how}${said === "" ? "; it printed nothing" : `; the end of what it printed: ${said}`}`;
 }
