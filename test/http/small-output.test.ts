@@ -18,6 +18,12 @@ const end = async (job: HeldJob, small_output: unknown, more: object = { result:
 const read = async (job: HeldJob, path: string) =>
   (await hub.call("GET", `/jobs/${job.id}/output/${path}`, { token: hub.admin })).text;
 
+/** What Prometheus would see. */
+const bytesReceived = async (): Promise<number> => {
+  const { text } = await hub.must("GET", "//metrics", { token: hub.admin });
+  return Number(/^writ_output_bytes_total (\d+)$/m.exec(text)![1]);
+};
+
 test.each([
   [{ stdout: "a b" }, "small_output.stdout", "must be base64"],
   [{ stderr: "YQ" }, "small_output.stderr", "must be base64"],
@@ -50,10 +56,12 @@ test.each([{ result: 1 }, { reason: "exit 3", code: "INVALID_JOB" }])(
   "output that comes with the end %j is read, searched and counted like any other",
   async (more) => {
     const job = await runningJob(hub);
+    const receivedBefore = await bytesReceived();
     const following = read(job, "stdout?follow=true&offset=2");
     expect((await end(job, { stdout: inBase64("hello"), stderr: inBase64("oops") }, more)).status).toBe(200);
     expect(await following).toBe("llo");
     expect((await view(job.id)).output).toEqual({ stdout: 5, stderr: 4 });
+    expect((await bytesReceived()) - receivedBefore).toBe(9);
     expect(await read(job, "stdout")).toBe("hello");
     expect(await read(job, "stderr?offset=1")).toBe("ops");
     expect(JSON.parse(await read(job, "stdout/search?q=l"))).toMatchObject({ offsets: [2, 3], next: null });

@@ -35,9 +35,13 @@ export function useCountsOf(key: string, filter: () => CountFilter): Counts | un
   }).data;
 }
 
-/** `1,284`, `≈84 k` for many, `≥10 k` if there are more than the hub counts. */
+/**
+ * `1,284`, `≈84 k` for many, `≥10 k` if there are more than the hub counts. A count that ended before anything was found is
+ * not known.
+ */
 export function countLabel({ count, is_more }: Count): string {
-  if (is_more) return `≥${Math.floor(count / 1000)} k`;
+  if (is_more && count === 0) return "?";
+  if (is_more) return count < 1000 ? `≥${count}` : `≥${Math.floor(count / 1000)} k`;
   if (count >= exactMax) return `≈${countText(Math.round(count / 1000))} k`;
   return countText(count);
 }

@@ -262,6 +262,9 @@ async function settle(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswe
   if (answer.kind === "moved") {
     deps.metrics.finished.inc({ status: job.status });
     deps.metrics.jobTimes.finished(job);
+    const { smallOutput } = asked;
+    if (smallOutput !== undefined)
+      deps.metrics.outputBytes.inc(smallOutput.stdout.length + smallOutput.stderr.length);
   }
   return job;
 }
