@@ -19,7 +19,7 @@ export function useJobItems(
   const waiting = useLongWaits();
   const stuck = statistics?.now.unrunnable?.jobs ?? 0;
   // Those that no worker can run wait for long too, and have a row of their own that says more.
-  return [...unrunnable(statistics), ...deadLetters(counts), ...longWaits(stuck > 0 ? 0 : waiting)];
+  return [...unrunnable(statistics), ...deadLetters(counts), ...(stuck > 0 ? [] : longWaits(waiting))];
 }
 
 function unrunnable(statistics: StatisticsView | null | undefined): Item[] {
@@ -77,22 +77,24 @@ function deadLetters(counts: Counts | undefined): Item[] {
 const longMs = 60_000;
 const lookedMax = 20;
 
-/** How many jobs wait for over a minute. Of the newest it is looked at whether their time came later than they did. */
-function useLongWaits(): number {
-  const load = async () => {
+type LongWaits = { count: number; isMore: boolean };
+
+/** How many jobs wait for over a minute; the hub may end its count early. Of the newest it is looked at whether their time came later than they did. */
+function useLongWaits(): LongWaits {
+  const load = async (): Promise<LongWaits> => {
     const query = { status: ["waiting" as const], until: Date.now() - longMs, count: true, limit: lookedMax };
     const { body, header } = await callHub(routes.listJobs, { query });
-    const total = Number.parseInt(header("x-total-count") ?? "0", 10);
+    const total = header("x-total-count") ?? "0";
     const early = body.filter(({ run_at }) => run_at > Date.now() - longMs).length;
-    return Math.max(0, total - early);
+    return { count: Math.max(0, Number.parseInt(total, 10) - early), isMore: total.endsWith("+") };
   };
   return (
     useQuery("long waits", load, { everyMs: 30_000, whenMs: 10_000, when: ({ events }) => events.size > 0 })
-      .data ?? 0
+      .data ?? { count: 0, isMore: false }
   );
 }
 
-function longWaits(count: number): Item[] {
+function longWaits({ count, isMore }: LongWaits): Item[] {
   if (count === 0) return [];
   return [
     {
@@ -103,6 +105,7 @@ function longWaits(count: number): Item[] {
       text: (
         <>
           <b className="strong">
+            {isMore && "more than "}
             {countText(count)} {count === 1 ? "job" : "jobs"}
           </b>{" "}
           {count === 1 ? "waits" : "wait"} for over a minute
