@@ -2,7 +2,7 @@ import { jobSubmission } from "../contract/shapes/submit-shapes.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
 import { type WaitOptions, waitOptions } from "./jobs/wait-job.ts";
 import type { SubmitOptions } from "./shapes.ts";
-import { optionName, wireName } from "./wire-names.ts";
+import { optionName } from "./wire-names.ts";
 
 /** How long `run` waits, and in `submit` the job's priority, deadline and so on. */
 export type RunOptions = WaitOptions & { submit?: SubmitOptions | undefined };
@@ -18,14 +18,12 @@ const submitOptions: Readonly<Record<string, true>> = Object.fromEntries(
   ),
 );
 
-/** Names that are written as the hub reads them, such as `max_attempts`, are options too. */
 export function checkSubmitOptions(options: SubmitOptions): void {
-  const named = Object.fromEntries(Object.keys(options).map((name) => [optionName(wireName(name)), true]));
-  checkOptions("submit", named, submitOptions);
+  checkOptions("submit", options, submitOptions);
 }
 
 export function checkRunOptions(options: RunOptions): void {
   checkOptions("run", options, runOptions, (name) =>
-    Object.hasOwn(submitOptions, optionName(name)) ? `write { submit: { ${name} } };` : undefined,
+    Object.hasOwn(submitOptions, optionName(name)) ? `write { submit: { ${optionName(name)} } };` : undefined,
   );
 }

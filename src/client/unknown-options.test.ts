@@ -54,6 +54,62 @@ const calls: [string, (writ: Writ) => unknown, string][] = [
     (writ) => writ.submitBatch(job, [{}], untyped({ maxAttempt: 1 })),
     "did you mean maxAttempts?",
   ],
+  [
+    "submit, of a name as the hub reads it",
+    (writ) => writ.submit(job, {}, untyped({ max_attempts: 7 })),
+    "max_attempts: is not an option of submit; did you mean maxAttempts?",
+  ],
+  [
+    "changeJobs",
+    (writ) => writ.changeJobs("cancel", untyped({ filter: { type: "precious" }, dryrun: true })),
+    "dryrun: is not an option of changeJobs; did you mean dryRun? allowed: ids, filter, dryRun",
+  ],
+  [
+    "changeJobs, in its filter,",
+    (writ) => writ.changeJobs("cancel", { filter: untyped({ worker_id: "nosuch" }) }),
+    "worker_id: is not an option of a filter of jobs; did you mean workerId? allowed: status, type, workerId",
+  ],
+  ["list", (writ) => writ.list(untyped({ tpye: "x" })).next(), "did you mean type?"],
+  ["list, beside its filter,", (writ) => writ.list({}, untyped({ size: 5 })).next(), "allowed: pageSize"],
+  ["listPage", (writ) => writ.listPage(untyped({ state: "failed" })), "state: is not an option of a filter"],
+  [
+    "listPage, beside its filter,",
+    (writ) => writ.listPage({}, untyped({ pageSize: 5 })),
+    "pageSize: is not an option of listPage",
+  ],
+  ["events", (writ) => writ.events(untyped({ job_id: id })).next(), "did you mean jobId?"],
+  [
+    "streamOutput",
+    (writ) => writ.streamOutput(id, untyped({ strem: "stderr" })).next(),
+    "did you mean stream?",
+  ],
+  ["why", (writ) => writ.why(id, untyped({ x: 1 })), "x: is not an option of why"],
+  ["audit", (writ) => writ.audit({}, untyped({ limit: 1 })).next(), "limit: is not an option of audit"],
+  [
+    "files.upload",
+    (writ) => writ.files.upload(Buffer.from("x"), untyped({ folder: "x" })),
+    "folder: is not an option of upload; did you mean folderId?",
+  ],
+  [
+    "files.input",
+    (writ) => writ.files.input(Buffer.from("x"), untyped({ name: "x" })),
+    "name: is not an option of input",
+  ],
+  [
+    "files.download",
+    (writ) => writ.files.download({ folder_id: "f", object_key: "k" }, "/nowhere/x", untyped({ sha: "x" })),
+    "sha: is not an option of download",
+  ],
+  [
+    "files.saveArtifacts",
+    (writ) => writ.files.saveArtifacts(id, "/nowhere", untyped({ file: [] })),
+    "file: is not an option of saveArtifacts; did you mean files?",
+  ],
+  [
+    "files.hashArtifact",
+    (writ) => writ.files.hashArtifact(id, untyped({}), untyped({ onprogress: 1 })),
+    "did you mean onProgress?",
+  ],
   ["Writ", () => new Writ(untyped({ adress: "x" })), "adress: is not an option of Writ"],
   ["Worker", () => new Worker(untyped({ slots: 2 })), "slots: is not an option of Worker"],
 ];
@@ -65,10 +121,14 @@ test.each(calls)("%s refuses an option that it does not have, by its name", asyn
   expect(hub.seen).toEqual([]);
 });
 
-test("an option of submit may be written as the hub reads it", async () => {
-  const { writ } = await open();
-  const options = untyped({ max_attempts: 2, runAt: new Date(), idempotencyKey: "k" });
-  await expect(writ.submit(job, {}, options)).resolves.toBeDefined();
+test("a field without a value in the filter of changeJobs is refused, because it would choose more jobs", async () => {
+  const { hub, writ } = await open();
+  await expect(writ.changeJobs("cancel", { filter: untyped({ type: undefined }) })).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message:
+      "filter.type: is undefined, which would choose jobs with any value; give a value, or leave it out",
+  });
+  expect(hub.seen).toEqual([]);
 });
 
 test("many waits may share a signal without a warning", async () => {

@@ -11,7 +11,7 @@ export function wireNames(options: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).map(([name, value]) => [wireName(name), value]));
 }
 
-export function wireName(name: string): string {
+function wireName(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

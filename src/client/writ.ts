@@ -6,19 +6,25 @@ import { jobRoutes } from "../contract/routes/job-routes.ts";
 import { type HealthView as Health, probeRoutes } from "../contract/routes/probe-routes.ts";
 import type { tokenRequest } from "../contract/shapes/admin-shapes.ts";
 import type { ReceiptView } from "../contract/shapes/trust-view-shapes.ts";
-import { checkOptions } from "../runtime/check-options.ts";
+import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
 import { Files } from "./files/files.ts";
 import { Fleet } from "./fleet.ts";
 import { HubConnection } from "./hub/hub-connection.ts";
 import { type FollowEventsOptions, followEvents } from "./jobs/follow-events.ts";
 import { JobFailure } from "./jobs/job-failure.ts";
-import { type ChangeJobsOptions, changeJobs, type ListPage, listJobsPage } from "./jobs/job-list.ts";
+import {
+  type ChangeJobsOptions,
+  changeJobs,
+  type ListPage,
+  listJobsPage,
+  type PageOptions,
+} from "./jobs/job-list.ts";
 import { type JobOutcome, type JobRef, outcomes, waitAll } from "./jobs/job-outcomes.ts";
 import { resultOf } from "./jobs/job-result.ts";
 import { SubmitQueue, submitBatch } from "./jobs/submit-queue.ts";
 import { JobWaits, type WaitOptions, waitOptions } from "./jobs/wait-job.ts";
 import { optionsFromEnvironment, type WritOptions, writOptions } from "./options.ts";
-import { type StreamOutputOptions, streamOutput } from "./output/stream-output.ts";
+import { type StreamOutputOptions, streamOutput, streamOutputOptions } from "./output/stream-output.ts";
 import type {
   Accepted,
   AuditFilter,
@@ -46,6 +52,8 @@ import { checkRunOptions, checkSubmitOptions, type RunOptions } from "./submit-o
 import { wireNames } from "./wire-names.ts";
 
 export type EventsOptions = Omit<FollowEventsOptions, "onOpen" | "onLost">;
+
+const eventsOptions: OptionNames<EventsOptions> = { lastEventId: true, jobId: true, signal: true };
 
 /** A client of a hub. Every refusal is a WritError with the hub's code. */
 export class Writ {
@@ -134,7 +142,9 @@ export class Writ {
    * All matching jobs, newest first, read page by page as they are used. Large fields are null and named in `cut`; `get`
    * reads a whole job.
    */
-  async *list(filter: ListFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<JobSummary> {
+  async *list(filter: ListFilter = {}, options: { pageSize?: number } = {}): AsyncGenerator<JobSummary> {
+    checkOptions("list", options, { pageSize: true });
+    const { pageSize = 200 } = options;
     let cursor: string | undefined;
     do {
       const page = await this.listPage(filter, { limit: pageSize, cursor });
@@ -143,10 +153,7 @@ export class Writ {
     } while (cursor !== undefined);
   }
 
-  listPage(
-    filter: ListFilter = {},
-    page: { limit?: number; cursor?: string | undefined } = {},
-  ): Promise<ListPage> {
+  listPage(filter: ListFilter = {}, page: PageOptions = {}): Promise<ListPage> {
     return listJobsPage(this.#hub, filter, page);
   }
 
@@ -214,6 +221,7 @@ export class Writ {
 
   /** The live events of jobs, until the signal or the reader ends it. */
   events(options: EventsOptions = {}): AsyncGenerator<JobEvent> {
+    checkOptions("events", options, eventsOptions);
     return followEvents(this.#hub, options);
   }
 
@@ -232,12 +240,14 @@ export class Writ {
 
   /** The bytes of an attempt's output, each once, even across broken connections. */
   streamOutput(id: string, options: StreamOutputOptions = {}): AsyncGenerator<Buffer> {
+    checkOptions("streamOutput", options, streamOutputOptions);
     return streamOutput(this.#hub, id, options);
   }
 
   /** Explains why the job is in its current state. */
-  async why(id: string, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<Why> {
-    return (await this.#hub.call(jobRoutes.explainJob, { params: { id } }, { signal })).body;
+  async why(id: string, options: { signal?: AbortSignal | undefined } = {}): Promise<Why> {
+    checkOptions("why", options, { signal: true });
+    return (await this.#hub.call(jobRoutes.explainJob, { params: { id } }, options)).body;
   }
 
   async workers(): Promise<Worker[]> {
@@ -291,7 +301,9 @@ export class Writ {
   }
 
   /** Matching records of the audit trail, newest first, from the hub's database and its files. */
-  async *audit(filter: AuditFilter = {}, { pageSize = 200 } = {}): AsyncGenerator<AuditRecord> {
+  async *audit(filter: AuditFilter = {}, options: { pageSize?: number } = {}): AsyncGenerator<AuditRecord> {
+    checkOptions("audit", options, { pageSize: true });
+    const { pageSize = 200 } = options;
     let cursor: number | undefined;
     do {
       const query = { ...wireNames(filter), limit: pageSize, cursor };

@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { fileRoutes } from "../../contract/routes/file-routes.ts";
 import { codeOf, hasCode, WritError } from "../../core/errors.ts";
 import type { OutputFile } from "../../core/jobs/output-file.ts";
+import { checkOptions, type OptionNames } from "../../runtime/check-options.ts";
 import { PathRefused } from "../../runtime/files/path-refused.ts";
 import { type DownloadTarget, downloadFile } from "../../transfer/download-file.ts";
 import { bytesSource, type FileSource, fileSource, hashOf } from "../../transfer/file-source.ts";
@@ -28,7 +29,18 @@ export type UploadOptions = TransferOptions & {
 
 export type SaveOptions = Omit<TransferOptions, "onProgress"> & {
   onProgress?: ((file: Artifact, bytes: number) => void) | undefined;
+  /** Only these files of the job. */
+  files?: readonly Artifact[] | undefined;
 };
+
+const transferOptions: OptionNames<TransferOptions> = { signal: true, onProgress: true };
+const uploadOptions: OptionNames<UploadOptions> = {
+  ...transferOptions,
+  folderId: true,
+  objectKey: true,
+  onHash: true,
+};
+const saveOptions: OptionNames<SaveOptions> = { ...transferOptions, files: true };
 
 const uploadFolder = "uploads";
 
@@ -42,6 +54,7 @@ export class Files {
 
   /** Puts a file, by its path, or some bytes into storage. What is there already is not sent again. */
   async upload(file: string | Uint8Array, options: UploadOptions = {}): Promise<StoredFile> {
+    checkOptions("upload", options, uploadOptions);
     const name = typeof file === "string" ? file : "the upload";
     const handle = typeof file === "string" ? await openFile(file) : undefined;
     try {
@@ -55,9 +68,11 @@ export class Files {
   /** Uploads a file and describes it as an input of a job: `run.inputs` is a list of these. */
   async input(
     file: string | Uint8Array,
-    { path, ...options }: UploadOptions & { path?: string } = {},
+    options: UploadOptions & { path?: string } = {},
   ): Promise<JobInputFile> {
-    const { size: _size, ...stored } = await this.upload(file, options);
+    checkOptions("input", options, { ...uploadOptions, path: true });
+    const { path, ...upload } = options;
+    const { size: _size, ...stored } = await this.upload(file, upload);
     if (path === undefined && typeof file !== "string")
       throw new WritError("INVALID_ARGUMENT", "path: bytes need a name below inputs/");
     return { path: path ?? basename(file as string), ...stored };
@@ -69,6 +84,7 @@ export class Files {
     path: string,
     options: TransferOptions = {},
   ): Promise<FileFacts> {
+    checkOptions("download", options, transferOptions);
     const { folder_id: folderId, object_key: objectKey, sha256 } = file;
     const signal = signalOf(options);
     const ask = () => presign(this.#hub, { folderId, objectKey, method: "GET" }, signal);
@@ -86,17 +102,15 @@ export class Files {
   }
 
   /** Fetches files of a job into a directory, which is made if need be; nothing outside it is ever written. */
-  async saveArtifacts(
-    jobId: string,
-    dir: string,
-    { files, onProgress, ...options }: SaveOptions & { files?: readonly Artifact[] } = {},
-  ): Promise<Artifact[]> {
+  async saveArtifacts(jobId: string, dir: string, options: SaveOptions = {}): Promise<Artifact[]> {
+    checkOptions("saveArtifacts", options, saveOptions);
+    const { files, onProgress, signal } = options;
     const wanted = files ?? (await this.artifacts(jobId));
     const base = await openTarget(dir);
     try {
       for (const file of wanted) {
         const progress = onProgress && ((bytes: number) => onProgress(file, bytes));
-        await this.#save(jobId, { file, base, dir }, { ...options, onProgress: progress });
+        await this.#save(jobId, { file, base, dir }, { signal, onProgress: progress });
       }
       return [...wanted];
     } finally {
@@ -106,6 +120,7 @@ export class Files {
 
   /** Reads a file of a job without keeping it, and returns what it is: to compare it with the job's receipt. */
   async hashArtifact(jobId: string, file: Artifact, options: TransferOptions = {}): Promise<FileFacts> {
+    checkOptions("hashArtifact", options, transferOptions);
     const nowhere: DownloadTarget = {
       write: async (_chunk, _offset, length) => ({ bytesWritten: length }),
       truncate: async () => {},

@@ -1,6 +1,7 @@
 import { jobRoutes } from "../../contract/routes/job-routes.ts";
 import { isActive, isEnded } from "../../core/jobs/job.ts";
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
+import type { OptionNames } from "../../runtime/check-options.ts";
 import type { HttpStream } from "../../runtime/http/http-client.ts";
 import { openDeadline } from "../deadline.ts";
 import type { HubConnection } from "../hub/hub-connection.ts";
@@ -15,6 +16,15 @@ export type StreamOutputOptions = {
   /** Whether to follow until the attempt has ended (default: true). */
   follow?: boolean | undefined;
   signal?: AbortSignal | undefined;
+};
+
+/** The names of `StreamOutputOptions`. */
+export const streamOutputOptions: OptionNames<StreamOutputOptions> = {
+  stream: true,
+  offset: true,
+  attempt: true,
+  follow: true,
+  signal: true,
 };
 
 /**

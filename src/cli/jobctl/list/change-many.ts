@@ -65,7 +65,8 @@ const nothing: BulkOutcome = { matched: 0, done: 0, left: [], more: false };
 
 function filterOf({ flags, status }: ManyCall): ListFilter {
   const { type, worker, user, since, until, search } = flags;
-  return { status, type, workerId: worker, userId: user, since, until, search };
+  const filter: ListFilter = { status, type, workerId: worker, userId: user, since, until, search };
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 
 function report({ context, command, outcome: what }: ManyCall, outcome: BulkOutcome): void {
