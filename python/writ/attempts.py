@@ -165,7 +165,8 @@ class Attempts:
 
     def _failure_of(self, job: Job, error: BaseException) -> dict[str, Any]:
         try:
-            return job.report(ending_of(error), self._key.sign)
+            ending = error.ending() if isinstance(error, _Refusal) else ending_of(error)
+            return job.report(ending, self._key.sign)
         except Exception as problem:  # such as a partial result that is not JSON
             return self._plain_failure(job, f"{type(error).__name__}, which cannot be reported: {problem}")
 
@@ -215,4 +216,7 @@ def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Future[Any]) -> None:
 
 
 class _Refusal(JobError):
-    """Raised here and not by a handler: the reason explains it."""
+    """Raised here and not by a handler: the reason explains it, and the code may be one that handlers cannot give."""
+
+    def ending(self) -> dict[str, Any]:
+        return {"reason": self.reason, "code": self.code}

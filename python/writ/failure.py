@@ -14,14 +14,17 @@ reason_chars_max = 4000
 trace_chars_max = 16_000
 # What fits into a list, a label and a filter. Longer texts belong into the message.
 own_code_form = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
-# The codes that the hub knows. Those that only the hub gives are not for handlers.
-hub_codes = frozenset({"CANCELLED", "EXPIRED"})
-failure_codes = frozenset(
-    """SECURITY_VIOLATION INVALID_JOB TIMEOUT EXECUTION_ERROR WORKER_DISCONNECTED INVALID_SIGNATURE PATH_TRAVERSAL_ATTEMPT
-    REPLAY KEY_NOT_TRUSTED SOLVER_CHECKSUM_MISMATCH URL_FORBIDDEN JOB_NOT_ACCEPTED NO_SUCH_MODEL NO_SUCH_SECRET NO_SUCH_INPUT
-    INPUT_CHECKSUM_MISMATCH JOB_POLL_TIMEOUT IDLE_TIMEOUT WORKER_NOT_READY WORKER_EXIT_ERROR JOB_SUBMIT_FAILED
+# The failure codes of Writ that are for handlers.
+handler_codes = frozenset(
+    """INVALID_JOB TIMEOUT JOB_POLL_TIMEOUT IDLE_TIMEOUT EXECUTION_ERROR WORKER_NOT_READY WORKER_EXIT_ERROR JOB_SUBMIT_FAILED
     HTTP_REQUEST_FAILED OUTPUT_LIMIT OOM_KILLED SIGNALED SPAWN_FAILED INPUT_UNAVAILABLE UPLOAD_FAILED MANIFEST_INVALID
     VALIDATION_FAILED""".split()
+)
+# Those that only Writ itself gives: a function that uses the same word does not mean the same.
+writ_codes = frozenset(
+    """SECURITY_VIOLATION CANCELLED EXPIRED WORKER_DISCONNECTED INVALID_SIGNATURE PATH_TRAVERSAL_ATTEMPT REPLAY KEY_NOT_TRUSTED
+    SOLVER_CHECKSUM_MISMATCH URL_FORBIDDEN JOB_NOT_ACCEPTED NO_SUCH_MODEL NO_SUCH_SECRET NO_SUCH_INPUT
+    INPUT_CHECKSUM_MISMATCH SANDBOX_UNAVAILABLE NOT_STARTED""".split()
 )
 _package = os.path.dirname(os.path.abspath(__file__))
 
@@ -59,11 +62,11 @@ def text_of(text: object, chars_max: int = reason_chars_max) -> str:
 
 
 def _code(code: object) -> dict[str, str]:
-    """A code that the hub does not know is the handler's own, and is kept as the detail."""
-    return {"code": str(code)} if code in failure_codes else {"code": "EXECUTION_ERROR", **_detail(code)}
+    """A code that Writ does not know is the handler's own, and is kept as the detail."""
+    return {"code": str(code)} if code in handler_codes else {"code": "EXECUTION_ERROR", **_detail(code)}
 
 
 def _detail(code: object) -> dict[str, str]:
     """The failure of another job, for which a handler has waited, must not look like a failure of its own."""
     is_own = isinstance(code, str) and own_code_form.fullmatch(code) is not None
-    return {"detail": str(code)} if is_own and code not in failure_codes and code not in hub_codes else {}
+    return {"detail": str(code)} if is_own and code not in handler_codes and code not in writ_codes else {}

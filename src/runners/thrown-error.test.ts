@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { failureDetails } from "../core/jobs/failure.ts";
+import { Final } from "./final.ts";
 import { RunFailure } from "./runner.ts";
 import { readThrown } from "./thrown-error.ts";
 
@@ -8,6 +10,7 @@ test.each([
   ["a code that Writ knows", withCode("INVALID_JOB"), { code: "INVALID_JOB" }],
   ["a detail that Writ knows", withCode("OOM_KILLED"), { code: "EXECUTION_ERROR", detail: "OOM_KILLED" }],
   ["a code of its own", withCode("CARD_DECLINED"), { code: "EXECUTION_ERROR", ownCode: "CARD_DECLINED" }],
+  ["a timeout of its own", withCode("TIMEOUT"), { code: "TIMEOUT" }],
   ["a code that only the hub gives", withCode("CANCELLED"), { code: "EXECUTION_ERROR" }],
   ["a number as its code", withCode(20), { code: "EXECUTION_ERROR" }],
   ["a sentence as its code", withCode("no such card"), { code: "EXECUTION_ERROR" }],
@@ -16,6 +19,19 @@ test.each([
   expect(codes).toEqual(read);
   expect(reason).toBe("no");
   expect(trace).toMatch(/^Error: no\n +at .*thrown-error\.test/s);
+});
+
+test.each([
+  "SECURITY_VIOLATION",
+  ...Object.entries(failureDetails).flatMap(([detail, parent]) =>
+    parent === "SECURITY_VIOLATION" || parent === "INVALID_JOB" ? [detail] : [],
+  ),
+  ...["WORKER_DISCONNECTED", "EXPIRED", "SANDBOX_UNAVAILABLE"],
+])("O-10 a handler that throws %s has failed in its own work, and nothing was forged", (code) => {
+  const plain = { code: "EXECUTION_ERROR", reason: "no" };
+  const { trace, ...thrown } = readThrown(withCode(code));
+  expect(thrown).toEqual(plain);
+  expect(readThrown(new Final("no", { code }))).toEqual({ ...plain, isFinal: true, trace: null });
 });
 
 test("O-21 the trace has the causes, and an end although they have none", () => {

@@ -1,9 +1,9 @@
 import {
   classify,
+  codeOfWork,
   type FailureClass,
   type FailureDetail,
-  failureCodes,
-  isHubCode,
+  writCodes,
 } from "../core/jobs/failure.ts";
 import { cutText } from "../core/text/cut-text.ts";
 import { Final } from "./final.ts";
@@ -28,11 +28,14 @@ const causesMax = 8;
 /** What fits into a list, a label and a filter. Longer texts belong into the message. */
 const ownCodeForm = /^[\w.:/-]{1,100}$/;
 
-/** An error may have a failure code of Writ, such as INVALID_JOB if a retry cannot help, or one of its own. */
+/**
+ * An error may have a failure code of Writ that is for functions, such as INVALID_JOB if a retry cannot help, or one of its
+ * own. What Writ decides by itself does not become the job's failure because a function uses the same word.
+ */
 export function readThrown(error: unknown): Thrown {
   const given = codeOf(error);
-  const known = failureCodes.find((one) => one === given && !isHubCode(one));
-  const ownCode = known === undefined && isOwnCode(given) ? { ownCode: given } : {};
+  const known = codeOfWork(given);
+  const ownCode = isOwnCode(given) ? { ownCode: given } : {};
   const reason = cutText(messageOf(error), reasonCharsMax) || "the handler threw an error without a message";
   if (error instanceof Final)
     return { code: "EXECUTION_ERROR", ...ownCode, reason, isFinal: true, trace: null };
@@ -46,9 +49,9 @@ export function readThrown(error: unknown): Thrown {
   };
 }
 
-/** A job that the hub has not cancelled must not look cancelled. */
+/** A job that the hub has not cancelled must not look cancelled, and one whose claim was authentic must not look forged. */
 function isOwnCode(code: unknown): code is string {
-  return typeof code === "string" && ownCodeForm.test(code) && !isHubCode(code as FailureClass);
+  return typeof code === "string" && ownCodeForm.test(code) && !writCodes.includes(code);
 }
 
 /** The stack of an error, and of the errors that caused it. Other fields are left out: they may hold a whole request. */

@@ -44,6 +44,31 @@ function reportEach(workerId: string, held: HeldJob[]) {
   return hub.must("POST", "/jobs/results", { token: hub.admin, body });
 }
 
+describe("O-10 a worker whose function uses a word of a refused claim for its own error", () => {
+  const isolation = { level: "in-process", applied: [], missing: [] };
+  test.each([
+    ["says how the attempt was isolated", { code: detail, isolation }],
+    ["says when it started", { code: "SECURITY_VIOLATION", detail: "REPLAY", started_at: 1 }],
+    ["calls it an ordinary failure", { code: "EXECUTION_ERROR", detail: "KEY_NOT_TRUSTED" }],
+    ["gives a detail only", { detail }],
+  ])("and %s has failed that job, and is given others", async (_, failure) => {
+    const { workerId, held } = await heldJobs(1);
+    const [{ id, type, fence }] = held as [HeldJob];
+    const seq = lastSeq(hub.home);
+    const body = { ...fence, reason: "the webhook is not signed", final: true, ...failure };
+    await hub.must("POST", `/jobs/${id}/fail`, { token: hub.admin, body });
+    expect(await jobOf({ id })).toMatchObject({
+      status: "failed",
+      fail_code: "EXECUTION_ERROR",
+      fail_detail: null,
+    });
+    expect((await workerOf(workerId)).paused_until).toBeNull();
+    expect(readEvents(hub.home, seq).map(({ event }) => event)).not.toContain(detail);
+    await submitJob(hub, { type });
+    expect((await claim(workerId, type)).status).toBe(200);
+  });
+});
+
 describe("O-10 a claim that does not verify", () => {
   test("gives its jobs back without charge, once recorded, and others get them at once", async () => {
     const { workerId, held } = await heldJobs(3);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
-import { failureCodes, isHubCode } from "../../src/core/jobs/failure.ts";
+import { codeOfWork, writCodes } from "../../src/core/jobs/failure.ts";
 import { warningLogger } from "../../src/runtime/log/logger.ts";
 import { Worker } from "../../src/worker/index.ts";
 import { hasPython, pythonEnv, pythonNote } from "../support/python.ts";
@@ -149,8 +149,39 @@ test.runIf(hasPython)(
 
 test.runIf(hasPython)(`O-21 the Python package knows the failure codes of the hub${pythonNote}`, async () => {
   const code =
-    "import json; from writ.failure import failure_codes; print(json.dumps(sorted(failure_codes)))";
+    "import json; from writ.failure import handler_codes, writ_codes; print(json.dumps([sorted(handler_codes), sorted(writ_codes)]))";
   const child = spawn("python3", ["-c", code], { env: pythonEnv({}), stdio: ["ignore", "pipe", "inherit"] });
   const text = Buffer.concat(await Array.fromAsync(child.stdout)).toString();
-  expect(JSON.parse(text)).toEqual(failureCodes.filter((known) => !isHubCode(known)).sort());
+  const isForHandlers = (known: string) => codeOfWork(known) !== undefined;
+  expect(JSON.parse(text)).toEqual([
+    writCodes.filter(isForHandlers).sort(),
+    writCodes.filter((known) => !isForHandlers(known)).sort(),
+  ]);
 });
+
+test.runIf(hasPython)(
+  `O-10 a Python exception with a code of Writ's own is a failure of its work${pythonNote}`,
+  async () => {
+    const code = `
+import json
+from writ import Final, JobError
+from writ.failure import ending_of
+class Odd(Exception):
+    code = "REPLAY"
+raised = [JobError("e", "INVALID_SIGNATURE"), JobError("e", "KEY_NOT_TRUSTED"), Final("e", "REPLAY"), Odd("e"), JobError("e", "TIMEOUT")]
+print(json.dumps([ending_of(one) for one in raised]))`;
+    const child = spawn("python3", ["-c", code], {
+      env: pythonEnv({}),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const text = Buffer.concat(await Array.fromAsync(child.stdout)).toString();
+    const plain = { reason: "e", code: "EXECUTION_ERROR" };
+    expect(JSON.parse(text)).toEqual([
+      plain,
+      plain,
+      { ...plain, final: true },
+      { ...plain, reason: "Odd: e" },
+      { ...plain, code: "TIMEOUT" },
+    ]);
+  },
+);

@@ -68,12 +68,34 @@ export function isHubCode(code: FailureClass | FailureDetail): boolean {
   return code === "CANCELLED" || code === "EXPIRED";
 }
 
+/**
+ * The failure code of Writ that the work itself gave, such as the function of a job, or undefined if that is not one which
+ * it can know. What is an attack, who lost the worker and what the hub cancelled is not for the work to say.
+ */
+export function codeOfWork(given: unknown): FailureClass | FailureDetail | undefined {
+  const known = failureCodes.find((code) => code === given);
+  return known !== undefined && isOfWork(known) ? known : undefined;
+}
+
+function isOfWork(code: FailureClass | FailureDetail): boolean {
+  const parent = classify(code).code;
+  return code === "INVALID_JOB" || parent === "TIMEOUT" || parent === "EXECUTION_ERROR";
+}
+
+/** The codes that mean something to Writ, so that a function cannot use them for something else. */
+export const writCodes: readonly string[] = [...failureCodes, sandboxUnavailable, notStarted];
+
+/** Whether a detail says that something was forged or tried to reach what is forbidden. */
+export function isSecurityDetail(detail: string): boolean {
+  return isDetail(detail) && failureDetails[detail] === "SECURITY_VIOLATION";
+}
+
 /** The class of a code, and the code itself if it is a detail of that class. */
 export function classify(code: FailureClass | FailureDetail): { code: FailureClass; detail: string | null } {
   if (isDetail(code)) return { code: failureDetails[code], detail: code };
   return { code, detail: null };
 }
 
-function isDetail(code: FailureClass | FailureDetail): code is FailureDetail {
+function isDetail(code: string): code is FailureDetail {
   return Object.hasOwn(failureDetails, code);
 }

@@ -1,11 +1,5 @@
 import { type AgentReport, agentReport } from "../../contract/shapes/agent-shapes.ts";
-import {
-  classify,
-  type FailureClass,
-  type FailureDetail,
-  failureCodes,
-  isHubCode,
-} from "../../core/jobs/failure.ts";
+import { classify, type FailureClass, type FailureDetail, failureCodes } from "../../core/jobs/failure.ts";
 import { cutText } from "../../core/text/cut-text.ts";
 import { type JsonValue, toPlain } from "../../core/text/json-value.ts";
 import type { Isolation } from "../../sandbox/sandbox.ts";
@@ -58,7 +52,12 @@ export function reportOutcome({ report, resultJson = "null" }: ReadReport, conta
   return { kind: "failed", code, ...known, reason, ...partial, ...facts };
 }
 
-/** Only the hub cancels; a job that somebody stopped inside the container has failed. */
+/**
+ * What happens inside a container is no attack on a claim, and loses no worker. Only the hub cancels; a job that somebody
+ * stopped in there has failed.
+ */
+const agentClasses: readonly FailureClass[] = ["INVALID_JOB", "TIMEOUT", "EXECUTION_ERROR"];
+
 function knownCode(code: string | undefined): FailureClass | FailureDetail | undefined {
-  return failureCodes.find((known) => known === code && !isHubCode(known));
+  return failureCodes.find((known) => known === code && agentClasses.includes(classify(known).code));
 }

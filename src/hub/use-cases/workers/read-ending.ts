@@ -3,7 +3,7 @@ import type { FailRequest, ResultRequest, resultItem } from "../../../contract/s
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { AttemptReport, Change } from "../../../core/jobs/change.ts";
-import { classify } from "../../../core/jobs/failure.ts";
+import { classify, isClaimDetail, isSecurityDetail } from "../../../core/jobs/failure.ts";
 import type { JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
@@ -14,7 +14,7 @@ export type FailChange = Extract<Change, { act: "fail" }>;
 
 type Fields = { worker_id: string; attempt?: number; token?: string };
 type ResultFields = Omit<ResultRequest, keyof Fields | "receipt"> & Fields;
-type FailFields = Omit<FailRequest, "receipt">;
+type FailFields = Omit<FailRequest, "receipt"> & { receipt?: unknown; receipt_parts?: unknown };
 
 /** A reported result as a change of its job. */
 export function resultChange(identity: Identity, body: ResultFields, key: string | null): ResultChange {
@@ -44,17 +44,32 @@ function checkedHash(result: string, given: string | undefined): string {
 
 /** A reported failure as a change of its job. */
 export function failChange(identity: Identity, body: FailFields): FailChange {
-  const { code, detail } = classify(body.code ?? "EXECUTION_ERROR");
   return {
     act: "fail",
     fence: fenceOf(identity, body),
-    code,
-    detail: detail ?? body.detail ?? null,
+    ...failureOf(body),
     reason: body.reason,
     ...(body.final ? { isFinal: true } : {}),
     partialResult: body.partial_result === undefined ? null : canonicalize(body.partial_result as JsonValue),
     ...reportOf(body),
   };
+}
+
+/**
+ * A worker runs nothing of a claim that it cannot verify, so an attempt that was run has failed in its work, whichever word
+ * its function used for the error. Nor can the detail of an ordinary failure be one of an attack.
+ */
+function failureOf(body: FailFields): Pick<FailChange, "code" | "detail"> {
+  const { code, detail: exact } = classify(body.code ?? "EXECUTION_ERROR");
+  const detail = exact ?? body.detail ?? null;
+  if (code !== "SECURITY_VIOLATION")
+    return { code, detail: detail !== null && isSecurityDetail(detail) ? null : detail };
+  return isClaimDetail(detail) && wasRun(body) ? { code: "EXECUTION_ERROR", detail: null } : { code, detail };
+}
+
+/** A report of an attempt that was run says at least how it was isolated, or has a receipt. */
+function wasRun({ receipt, receipt_parts, isolation, started_at, exit_code }: FailFields): boolean {
+  return [receipt, receipt_parts, isolation, started_at, exit_code].some((field) => field !== undefined);
 }
 
 type ReportFields = Pick<

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { readReport, reportOutcome } from "./agent-outcome.ts";
+
+function failureFor(code: string) {
+  const report = {
+    success: false,
+    job_id: "one",
+    job_class: "x",
+    exit_code: 1,
+    error: { code, message: "no" },
+  };
+  return reportOutcome(readReport(JSON.stringify(report), "one")!, "box");
+}
+
+test.each(["INVALID_SIGNATURE", "REPLAY", "SECURITY_VIOLATION", "WORKER_DISCONNECTED", "CANCELLED"])(
+  "O-10 %s from inside a container is a failure of the work, and nothing was forged",
+  (code) => {
+    const { detail, ...failure } = { detail: undefined, ...failureFor(code) };
+    expect(failure).toMatchObject({ kind: "failed", code: "EXECUTION_ERROR", reason: "no" });
+    expect(detail).toBeUndefined();
+  },
+);
+
+test("what an agent finds wrong with a job keeps its code", () => {
+  expect(failureFor("JOB_NOT_ACCEPTED")).toMatchObject({ code: "INVALID_JOB", detail: "JOB_NOT_ACCEPTED" });
+  expect(failureFor("SPAWN_FAILED")).toMatchObject({ code: "EXECUTION_ERROR", detail: "SPAWN_FAILED" });
+});
