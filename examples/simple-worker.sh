@@ -35,6 +35,6 @@ run() {
   work=
 }
 register
-while :; do
-  case $(call /jobs/claim '{"worker_id":"'"$me"'","wait_ms":5000}') in 200) run "$@" ;; 204) ;; 404) register ;; *) sleep 1 ;; esac
+while :; do # The pause is for 204 too: a worker that is drained or paused gets it at once.
+  case $(call /jobs/claim '{"worker_id":"'"$me"'","wait_ms":5000}') in 200) run "$@" ;; 404) register ;; *) sleep 1 ;; esac
 done

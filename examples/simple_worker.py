@@ -58,5 +58,7 @@ while True:
         run(job, sys.argv[1:])
     elif status == 404:
         call("/workers/register", {**ME, "cores": 1, "ram_gb": 1})
-    elif status != 204:
+    elif status == 204:
+        time.sleep(1)  # A worker that is drained or paused gets it at once.
+    else:
         sys.exit(f"the hub refuses this worker: {job}")

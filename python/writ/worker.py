@@ -25,6 +25,8 @@ watch_sec = 0.1
 # Threads that do not stop stay until the process ends; more than this would be a leak of memory.
 given_up_max = 256
 announce_after_sec = 0.5
+# An empty answer within less time means that the hub does not let claims of this worker wait, as while it is paused.
+waited_sec_min = 1.0
 # Heartbeats come each third of a lease, and not less often than this.
 beat_sec_max = 10.0
 # Somebody who starts a worker should not wonder for longer whether it does anything.
@@ -304,11 +306,12 @@ class Worker:
 
     def _work(self, slot: Slot) -> None:
         """One slot: claims a job, runs it, and claims the next."""
-        failures = 0
+        failures, empty = 0, 0
         while not self._stop.is_set() and not slot.is_left:
             if self._drain.is_set():
                 self._stop.wait(1.0)
                 continue
+            asked_at = time.monotonic()
             try:
                 answer = self._claim()
                 self._presence.back()
@@ -319,7 +322,13 @@ class Worker:
                 self._stop.wait(error.retry_after_sec or pause_sec(failures))
                 continue
             if answer is not None:
+                empty = 0
                 self._attempts.receive(answer, slot)
+            elif time.monotonic() - asked_at >= waited_sec_min:
+                empty = 0
+            else:
+                self._stop.wait(pause_sec(empty))
+                empty += 1
 
     def _claim(self) -> Any:
         body = {"worker_id": self.worker_id, "boot_id": self._boot_id, "wait_ms": claim_wait_ms}

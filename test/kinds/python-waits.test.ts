@@ -78,6 +78,30 @@ for error_sec in (2, 0.5):
     );
   });
 
+  test("a worker whose claims are answered at once with nothing pauses longer and longer between them", async () => {
+    const printed = await python(`
+import writ.worker
+from writ import Worker
+
+class Clock:
+    now = 100.0
+    def monotonic(self): return self.now
+
+clock = writ.worker.time = Clock()
+writ.worker.pause_sec = lambda count: count
+worker = Worker("http://127.0.0.1:1", "t", worker_id="paused")
+waited_sec = [0, 0, 0, 5, 0, 0]
+steps = []
+def claim(*_, **__):
+    steps.append("claim")
+    clock.now += waited_sec.pop(0)
+    if not waited_sec: worker.stop()
+worker._hub.call, worker._stop.wait = claim, steps.append
+worker._work(writ.worker.Slot())
+print(*steps)`);
+    expect(printed).toEqual(["claim 0 claim 1 claim 2 claim claim 0 claim 1"]);
+  });
+
   test("a client for asyncio that was closed says so with an error of the package", async () => {
     const printed = await python(`
 import asyncio
