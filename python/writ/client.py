@@ -136,7 +136,7 @@ class Writ:
         return dict(self._call("GET", f"/jobs/{quote(job_id, safe='')}", deadline=deadline))
 
     def _looks(self, job_id: str, timeout_sec: Optional[float]) -> Looks:
-        return Looks(self._read, job_id, timeout_sec, self._retry_sec)
+        return Looks(self._read, job_id, timeout_sec)
 
     def _submit_batch(self, jobs: list[dict[str, Any]]) -> list[str]:
         return [str(job["id"]) for job in self._call("POST", "/jobs/batch", {"jobs": jobs})["jobs"]]

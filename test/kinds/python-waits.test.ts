@@ -78,6 +78,48 @@ for error_sec in (2, 0.5):
     );
   });
 
+  test("a wait outlasts a hub that is away for longer than a call is repeated, and ends as TimedOut", async () => {
+    const printed = await python(`
+import asyncio, writ.client, writ.looks
+from writ import AsyncWrit, HubUnreachable, TimedOut, Writ
+
+class Clock:
+    now = 100.0
+    def monotonic(self): return self.now
+    def sleep(self, sec): self.now += sec
+
+clock = Clock()
+async def pause(sec): clock.sleep(sec)
+writ.client.time = writ.looks.time = clock
+asyncio.sleep = pause
+
+def call(*_, deadline, **__):
+    if clock.now >= back_at: return {"id": "j", "status": "completed"}
+    clock.now = min(clock.now + 30, deadline or 1e9)
+    raise HubUnreachable("nobody is there")
+
+def tell(wait):
+    clock.now = 100.0
+    try: print(wait()["status"])
+    except (TimedOut, HubUnreachable) as error: print(f"{clock.now - 100:.1f} {error}")
+
+for back_at in (220, 1000):
+    hub, async_hub = Writ("http://127.0.0.1:1", "t"), AsyncWrit("http://127.0.0.1:1", "t")
+    hub._hub.call = async_hub._writ._hub.call = call
+    tell(lambda: hub.wait("j", 300))
+    tell(lambda: hub.wait_all(["j"], 300)[0])
+    tell(lambda: asyncio.run(async_hub.wait("j", 300)))
+tell(lambda: hub.wait("j"))`);
+    const timedOut = "the hub did not show job j within 300 s (nobody is there)";
+    expect(printed).toEqual([
+      ...Array(3).fill("completed"),
+      `300.0 TIMED_OUT: ${timedOut}`,
+      expect.stringContaining(`(${timedOut.replace("300 s", "300.0 s")})`),
+      `300.0 TIMED_OUT: ${timedOut}`,
+      "30.0 HUB_UNREACHABLE: nobody is there",
+    ]);
+  });
+
   test("a worker whose claims are answered at once with nothing pauses longer and longer between them", async () => {
     const printed = await python(`
 import writ.worker
