@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimedJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
+import { issueToken } from "../support/tokens.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
 const hub = memoryHubForAll(stillEnv);
@@ -45,6 +48,27 @@ describe("why a job waits", () => {
     const answer = await why(id);
     expect(answer.held_by).toBe("workers_unavailable");
     expect(answer.summary).toContain(`${workerId} trusts none of the hub's keys`);
+  });
+
+  test("a tenant reads what is wrong with a shared worker, but no path of its machine and no job of others", async () => {
+    const tag = freshName("tag");
+    const folder = `/srv/w/jobs/${randomUUID()}/2`;
+    const problem = (where: string) => `SANDBOX_UNAVAILABLE: home: ENOSPC: filling ${where}`;
+    const broken = { kinds: [], tags: [tag], sandbox_problem: problem(folder) };
+    const workerId = await registerWorker(hub, broken);
+    const { id } = await submitJob(hub, { token: tokens.alice, requires: { tags: [tag] } });
+    const told = await why(id);
+    expect(told.workers.find(({ worker_id }) => worker_id === workerId)!.why).toEqual([
+      `does not run exec jobs at present: ${problem("a path")}`,
+    ]);
+    const views = async (token: string) => {
+      const one = (await hub.must("GET", `/workers/${workerId}`, { token })).json<WorkerView>();
+      const all = (await hub.must("GET", "/workers", { token })).json<WorkerView[]>();
+      return [one, all.find((worker) => worker.id === workerId)!].map((view) => view.sandbox_problem);
+    };
+    const viewer = await issueToken(hub, { role: "viewer", tenant_id: "acme" });
+    expect(await views(viewer.token)).toEqual([problem("a path"), problem("a path")]);
+    expect(await views(hub.admin)).toEqual([problem(folder), problem(folder)]);
   });
 
   test("B7: the hub is locked", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AgentEntry } from "../../runners/delegate/delegate-settings.ts";
 import type { WorkerSettings } from "../settings.ts";
-import { kindsWithoutCage } from "./registration.ts";
+import { kindsWithoutCage, registrationOf } from "./registration.ts";
 
 const chat: AgentEntry = { name: "chat", builtin: "chat", envFromWorker: [] };
 const scribe: AgentEntry = { name: "scribe", command: ["true"], envFromWorker: [] };
@@ -18,4 +18,17 @@ test("a worker that can cage nothing runs functions, and the built-in agent if i
   expect(kindsOf([chat])).toEqual(["delegate"]);
   expect(kindsOf([chat], ["t"])).toEqual(["handler", "delegate"]);
   expect(kindsOf([scribe], ["t"])).toEqual(["handler"]);
+});
+
+test("why no process can be caged is registered without the job that met the problem", () => {
+  const settings = { handlers: {}, capabilities: [], sessions: [], workDir: "/srv/w/work" } as unknown;
+  const facts = { functionTypes: [], kinds: ["exec"], sandbox: { level: "strict" } } as unknown;
+  const problem =
+    "SANDBOX_UNAVAILABLE: home: ENOSPC: filling /srv/w/work/jobs/01a1eddf-24ae-73d9-9c89-4119a31a43d5/2";
+  const { sandbox_problem } = registrationOf(
+    settings as WorkerSettings,
+    facts as Parameters<typeof registrationOf>[1],
+    problem,
+  );
+  expect(sandbox_problem).toBe("SANDBOX_UNAVAILABLE: home: ENOSPC: filling WRIT_WORK_DIR");
 });

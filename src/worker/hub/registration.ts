@@ -1,4 +1,5 @@
 import { documentFormat } from "../../core/jobs/document-format.ts";
+import { hideJob } from "../../core/text/hide-paths.ts";
 import { agentProblems } from "../../runners/delegate/agent-problems.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import type { WorkerSettings } from "../settings.ts";
@@ -31,7 +32,8 @@ export function registrationOf(
       : {
           kinds: kindsWithoutCage(settings, functionTypes),
           handler_types: [...functionTypes],
-          sandbox_problem: shortened(sandboxProblem),
+          // Other tenants read it too.
+          sandbox_problem: shortened(hideJob(sandboxProblem, settings.workDir)),
         };
   const { level, lacking = [], startsNone = false } = facts.sandbox;
   const missing = lacking.map(({ part, why }) => ({ part, why: shortened(why) }));

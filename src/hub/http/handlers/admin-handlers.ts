@@ -12,7 +12,7 @@ import {
   removeSession,
   sessionIdOf,
 } from "../../use-cases/access/sessions.ts";
-import { isHidden, mayServe } from "../../use-cases/access/tenant-wall.ts";
+import { isHidden, mayServe, seenBy } from "../../use-cases/access/tenant-wall.ts";
 import { removeWorker, setWorker, unknownWorker } from "../../use-cases/workers/manage-workers.ts";
 import { workerView } from "../../views/worker-view.ts";
 import { type Answer, type Call, done, type Handlers } from "../call.ts";
@@ -22,15 +22,16 @@ export const adminHandlers: Handlers<
   Exclude<keyof typeof adminRoutes, "listKeys" | "rotateKeys" | "revokeKey" | "listCerts" | "revokeCert">
 > = {
   async listWorkers({ deps, identity, query: { samples } }) {
-    const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, identity.tenantId));
-    const views = await Promise.all(workers.map((worker) => workerView(deps, worker, { samples })));
-    return { status: 200, body: views };
+    const { tenantId } = identity;
+    const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, tenantId));
+    const views = workers.map((worker) => workerView(deps, seenBy(worker, tenantId), { samples }));
+    return { status: 200, body: await Promise.all(views) };
   },
 
   async getWorker({ deps, identity, params }) {
     const worker = await deps.store.getWorker({ workerId: params.id });
     if (worker === null || !mayServe(worker, identity.tenantId)) throw unknownWorker(params.id);
-    return { status: 200, body: await workerView(deps, worker) };
+    return { status: 200, body: await workerView(deps, seenBy(worker, identity.tenantId)) };
   },
 
   blockWorker: (call) => change(call, { blocked: true }),

@@ -1,4 +1,5 @@
 import type { Identity } from "../../../core/identity.ts";
+import { hidePaths } from "../../../core/text/hide-paths.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 
 /** Whether something of this tenant must look to the caller as if it did not exist. */
@@ -9,4 +10,21 @@ export function isHidden(identity: Identity, thing: { tenantId: string | null })
 /** Whether a tenant is concerned with this worker; null stands for all tenants. */
 export function mayServe(worker: WorkerRecord, tenantId: string | null): boolean {
   return tenantId === null || worker.facts.tenantId === null || worker.facts.tenantId === tenantId;
+}
+
+/** The worker as a tenant sees it: of one that others use too, what is wrong, but not where on its machine. */
+export function seenBy(worker: WorkerRecord, tenantId: string | null): WorkerRecord {
+  const { facts } = worker;
+  if (tenantId === null || facts.tenantId === tenantId) return worker;
+  const { sandboxProblem, agentProblems, isolation } = facts;
+  const hidden = {
+    sandboxProblem: sandboxProblem && hidePaths(sandboxProblem),
+    agentProblems: agentProblems?.map(withoutPaths),
+    isolation: isolation && { ...isolation, missing: isolation.missing.map(withoutPaths) },
+  };
+  return { ...worker, facts: { ...facts, ...hidden } };
+}
+
+function withoutPaths<T extends { why: string }>(problem: T): T {
+  return { ...problem, why: hidePaths(problem.why) };
 }

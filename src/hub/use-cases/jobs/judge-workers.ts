@@ -4,7 +4,7 @@ import { timeText } from "../../../core/text/time-text.ts";
 import { isPaused } from "../../../store/queues/claim-pause.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { mayServe } from "../access/tenant-wall.ts";
+import { mayServe, seenBy } from "../access/tenant-wall.ts";
 import type { JudgedWorker } from "./wait-reasons.ts";
 
 /** Those that come closest to taking the job first. A tenant sees nothing of the workers of others. */
@@ -23,7 +23,7 @@ export function judgeFor(
     .filter((worker) => mayServe(worker, queue.tenant_id))
     .map((worker) => ({
       id: worker.id,
-      misfits: misfits(queue, worker.facts),
+      misfits: misfits(queue, seenBy(worker, queue.tenant_id).facts),
       unavailable:
         unavailable(worker, nowMs) ??
         (keys.signerFor(worker.keyIds, nowMs) === null ? "trusts none of the hub's keys" : null),
