@@ -275,10 +275,21 @@ test("a tenant sees the workers that serve it, and its administrator commands it
     status: 404,
   });
   const before = snapshot(hub.home);
-  for (const id of [ofGlobex, shared]) {
-    expect((await hub.call("POST", `/workers/${id}/block`, { token: tokens.acmeAdmin })).status).toBe(403);
-    expect((await hub.call("DELETE", `/workers/${id}`, { token: tokens.acmeAdmin })).status).toBe(403);
-  }
+  const refusals = async (id: string) => {
+    const calls = ["block", "unblock", "drain", "undrain"].map(
+      (act) => ["POST", `/workers/${id}/${act}`] as const,
+    );
+    const answers: string[] = [];
+    for (const [method, path] of [...calls, ["DELETE", `/workers/${id}`] as const]) {
+      const { status, text } = await hub.call(method, path, { token: tokens.acmeAdmin });
+      answers.push(`${status} ${text.replaceAll(id, "NAME").replace(/"request_id":"[^"]*"/, "")}`);
+    }
+    return answers;
+  };
+  // A name of another tenant cannot be told from a free one.
+  expect(await refusals(ofGlobex)).toEqual(await refusals(freshName("nobody")));
+  for (const answer of await refusals(ofGlobex)) expect(answer).toMatch(/^404 /);
+  for (const answer of await refusals(shared)) expect(answer).toMatch(/^403 /);
   expect(snapshot(hub.home)).toBe(before);
   expect((await hub.call("POST", `/workers/${ofAcme}/block`, { token: tokens.acmeAdmin })).status).toBe(200);
 });

@@ -12,6 +12,7 @@ import {
 } from "../../../store/worker-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
+import { mayServe } from "../access/tenant-wall.ts";
 import { checkActsAs, findActingWorker, notYours, replacedWorker } from "./find-worker.ts";
 
 const heartbeatsPerSecondMax = 2_000;
@@ -140,7 +141,7 @@ export async function setWorker(
     origin: Origin;
   },
 ): Promise<WorkerRecord> {
-  await checkActsAs(deps, call);
+  await checkManages(deps, call);
   const worker = await deps.store.setWorker({
     workerId: call.workerId,
     set: call.set,
@@ -159,7 +160,7 @@ export async function removeWorker(
   deps: HubDeps,
   call: { identity: Identity; workerId: string; origin: Origin; bootId?: string | undefined },
 ): Promise<void> {
-  await checkActsAs(deps, call);
+  await checkManages(deps, call);
   const outcome = await deps.store.removeWorker({
     workerId: call.workerId,
     bootId: call.bootId,
@@ -172,6 +173,14 @@ export async function removeWorker(
   deps.signsOfLife.forget(call.workerId);
   deps.workers.forget(call.workerId);
   if (outcome === "unknown") throw unknownWorker(call.workerId);
+}
+
+/** To an administrator of one tenant, the worker of another looks like one that does not exist. A shared one can be seen. */
+async function checkManages(deps: HubDeps, call: { identity: Identity; workerId: string }): Promise<void> {
+  const { identity, workerId } = call;
+  const worker = identity.role === "admin" ? await deps.workers.get(workerId) : null;
+  if (worker !== null && !mayServe(worker, identity.tenantId)) throw unknownWorker(workerId);
+  await checkActsAs(deps, call);
 }
 
 export function unknownWorker(workerId: string): WritError {
