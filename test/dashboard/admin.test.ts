@@ -312,6 +312,9 @@ browserSuite("the administrators' pages in a browser", () => {
     await page.getByLabel("Reason").fill(`drill ${hostile}`);
     await lock.click();
     await page.getByText("Lockdown since").waitFor();
+    expect(await page.locator(".lock-band").textContent()).toContain(
+      "those that are allowed one attempt and had begun have failed",
+    );
     // Workers are stopped, not silent.
     await open("/fleet");
     await page.getByRole("row").filter({ hasText: workerId }).getByText("Locked").waitFor();

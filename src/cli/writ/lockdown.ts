@@ -9,7 +9,10 @@ type Flags = { reason?: string; lift?: boolean; tenant?: string };
 
 export function define(command: Command, context: CliContext): void {
   command
-    .option("--reason <text>", "lock the hub, for this reason")
+    .option(
+      "--reason <text>",
+      "lock the hub, for this reason; jobs wait again, or fail if their only attempt had begun",
+    )
     .option("--lift", "lift the lockdown")
     .option("--tenant <id>", "with --lift: lift the lockdown of this tenant instead of the hub's")
     .action((flags: Flags) =>

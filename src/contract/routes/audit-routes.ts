@@ -49,7 +49,8 @@ export const auditRoutes = {
     mayRepeat: true,
     path: "/lockdown",
     who: admin,
-    summary: "Lock the hub: no claims, all workers offline, and their jobs pending again",
+    summary:
+      "Lock the hub: no claims, all workers offline; their jobs wait again, or fail if their only attempt had begun",
     body: lockdownRequest,
     answers: { 204: done },
   }),

@@ -87,8 +87,8 @@ function askToLockDown(running: string): void {
         icon: "lock",
         text: (
           <>
-            No worker may claim. <b>{running} running jobs</b> are taken back and wait again; none is charged
-            an attempt.
+            No worker may claim. <b>{running} running jobs</b> are taken back and wait again without charge;
+            those that are allowed one attempt and have begun fail.
           </>
         ),
       },

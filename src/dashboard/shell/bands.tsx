@@ -73,8 +73,8 @@ export function LockBand() {
           <Icon name="lock" />
           <div className="grow">
             <b>Lockdown since {momentText(lockdown.since ?? 0)}.</b>{" "}
-            <PlainText text={lockdown.reason ?? ""} />. No worker may claim; jobs that were running wait
-            again, and none was charged an attempt.
+            <PlainText text={lockdown.reason ?? ""} />. No worker may claim. Jobs that were running wait again
+            without charge; those that are allowed one attempt and had begun have failed.
           </div>
           {may.administer ? (
             <a className="button" href="/audit?event=LOCKDOWN">
