@@ -101,6 +101,15 @@ export class Worker {
     }
   }
 
+  /**
+   * Resolves when the worker has stopped. Rejects if it could not start, or if the hub has ended it: its token was revoked, or
+   * another process has taken its name.
+   */
+  get done(): Promise<void> {
+    if (this.#running === undefined) return Promise.reject(new Error("the worker has not been started"));
+    return this.#running.then(({ done }) => done);
+  }
+
   /** Lets running jobs end within 30 s, gives back the rest, and resolves when it has stopped. */
   async stop(): Promise<void> {
     await (await this.#running)?.stop();

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -13,7 +13,8 @@ import { issueToken } from "../support/tokens.ts";
 import { hubForAll } from "../support/use-hub.ts";
 
 const hub = hubForAll();
-const program = join(import.meta.dirname, "../../bin/writ");
+const root = join(import.meta.dirname, "../..");
+const program = join(root, "bin/writ");
 
 async function statusOf(workerId: string): Promise<string | undefined> {
   const workers = (await hub.must("GET", "/workers", { token: hub.admin })).json<Record<string, string>[]>();
@@ -77,8 +78,36 @@ test("B15: a worker inside a program says that it has stopped, and why", async (
   await worker.handle("test", () => 1).start();
   await revokeTokenOf("w2");
   await eventually("it has stopped", () => said.some((sentence) => sentence.includes("has stopped")));
+  await expect(worker.done).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
   expect(said).toEqual([
     "the hub refuses this worker's token; claiming nothing more",
     "the worker has stopped (the hub does not accept the token of worker w2: it was revoked, has expired or is wrong)",
   ]);
+});
+
+test("B15: the documented program exits with 1 when its token is revoked, and with 0 when it is stopped", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "writ-worker-"));
+  onTestFinished(() => removeHome(dir));
+  const page = readFileSync(join(root, "docs/getting-started.md"), "utf8");
+  const [, code = ""] = /```ts\n(import \{ defineJob, Worker \}.*?)```/s.exec(page) ?? [];
+  writeFileSync(join(dir, "greeter.ts"), code.replace("writ/worker", join(root, "src/worker/index.ts")));
+  const { token } = await issueToken(hub, { role: "worker", worker_id: "greeter" });
+  const start = () => {
+    const child = spawn(process.execPath, [join(dir, "greeter.ts")], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: process.env["PATH"], HOME: dir, WRIT_HUB_URL: hub.url, WRIT_TOKEN: token },
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const code = new Promise<number | null>((resolve) => child.once("exit", resolve));
+    return { child, over: Promise.all([code, text(child.stderr)]) };
+  };
+  const stopped = start();
+  await eventually("it works", async () => (await statusOf("greeter")) === "active");
+  stopped.child.kill("SIGINT");
+  expect(await stopped.over).toEqual([0, ""]);
+
+  const revoked = start();
+  await eventually("it works again", async () => (await statusOf("greeter")) === "active");
+  await revokeTokenOf("greeter");
+  expect(await revoked.over).toEqual([1, expect.stringContaining("UNAUTHENTICATED")]);
 });
