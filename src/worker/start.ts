@@ -62,9 +62,10 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { home, logger } = options;
   const clock = options.clock ?? systemClock;
   const hurry = new AbortController();
+  // Before anything is locked or opened: an address that is not allowed is refused here.
+  const { connection, client } = connect(options.settings, options.version, logger);
   const resources = await openResources(options, clock, hurry.signal);
   const { settings, warnings } = withinSandbox(options, resources);
-  const { connection, client } = connect(settings, options.version, logger);
   const engine = new WorkerEngine({
     settings,
     connection,
