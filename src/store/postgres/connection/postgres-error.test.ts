@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { WritError } from "../../../core/errors.ts";
+import { MetOthers, RefusedAct } from "../transaction/answers.ts";
 import { blame } from "./postgres-error.ts";
 
 const stated = (code: string) => Object.assign(new Error("said by the server"), { code });
@@ -17,6 +18,10 @@ test.each([
   ["22P02", "act"],
 ])("%s is blamed on the %s", (code, whom) => {
   expect(blame(stated(code))).toBe(whom);
+});
+
+test("an act that is refused, or has met others, says nothing of the connection", () => {
+  expect([blame(new RefusedAct(null)), blame(new MetOthers())]).toEqual(["act", "again"]);
 });
 
 test("an error of the system is blamed on the connection, even if its code looks like one of the server", () => {

@@ -1,4 +1,5 @@
 import { codeOf, WritError } from "../../../core/errors.ts";
+import { MetOthers, RefusedAct } from "../transaction/answers.ts";
 
 /**
  * What an error of PostgreSQL means for us. `act`: only this act is wrong. `again`: it met another transaction, and works
@@ -22,7 +23,8 @@ const serverStates = ["08", "53", "57", "58", "XX", "25P03", "25P04"];
 
 export function blame(error: unknown): Blame {
   const code = stateOf(error);
-  if (error instanceof WritError) return "act";
+  if (error instanceof WritError || error instanceof RefusedAct) return "act";
+  if (error instanceof MetOthers) return "again";
   if (code === null) return isOurMistake(error) ? "act" : "connection";
   if (againCodes.has(code)) return "again";
   return serverStates.some((prefix) => code.startsWith(prefix)) ? "connection" : "act";

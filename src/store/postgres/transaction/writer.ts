@@ -5,7 +5,7 @@ import type { ConnectionSettings } from "../connection/connection.ts";
 import { blame, storeUnavailable } from "../connection/postgres-error.ts";
 import type { ServerPulse } from "../connection/server-pulse.ts";
 import type { Committed } from "../hubs/wake-message.ts";
-import { type Answer, describeError, MetOthers, RefusedAct } from "./answers.ts";
+import { type Answer, describeError, RefusedAct } from "./answers.ts";
 import { Lane } from "./lane.ts";
 import { type StoreContext, Transaction } from "./transaction.ts";
 import { groupActs, leaderActs, runSingle } from "./write-acts.ts";
@@ -133,8 +133,7 @@ export class Writer {
 
   async #answerFailure(lane: Lane, request: Request, error: unknown): Promise<void> {
     if (error instanceof RefusedAct) request.resolve(error.answer);
-    else if (++request.tries < triesMax && (blame(error) === "again" || error instanceof MetOthers))
-      await this.#runGroup(lane, [request]);
+    else if (++request.tries < triesMax && blame(error) === "again") await this.#runGroup(lane, [request]);
     else request.reject(describeError(error));
   }
 
@@ -182,7 +181,6 @@ function kindOf({ act }: Request): string {
  * it may be done a second time.
  */
 function isOfServer(error: unknown): boolean {
-  if (error instanceof RefusedAct || error instanceof MetOthers) return false;
   if (error instanceof WritError) return error.code === "STORE_UNAVAILABLE";
   return blame(error) === "connection";
 }
