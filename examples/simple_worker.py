@@ -1,4 +1,4 @@
-"""A worker in plain Python: WRIT_HUB_URL=… WRIT_TOKEN=… python3 simple_worker.py COMMAND…
+"""A worker in plain Python: WRIT_HUB_URL=… WRIT_TOKEN=… python3 simple_worker.py COMMAND…; WORKER_TYPES=one,two limits its types
 
 For each job it runs COMMAND with the job's type as last argument and its params on stdin; stdout is the result, as JSON.
 """
@@ -8,6 +8,7 @@ API = os.environ["WRIT_HUB_URL"] + "/api/v1"
 HEADERS = {"Authorization": "Bearer " + os.environ["WRIT_TOKEN"], "Content-Type": "application/json"}
 BEAT_SEC = float(os.environ.get("BEAT_SEC", "10"))
 ME = {"worker_id": os.environ.get("WORKER_ID", f"python-{os.getpid()}")}
+TYPES = {"types": os.environ["WORKER_TYPES"].split(",")} if os.environ.get("WORKER_TYPES") else {}
 
 
 def call(path, body):
@@ -40,7 +41,7 @@ def run(job, command):
                 work.terminate()
     if work.returncode == 0:
         try:
-            status, answer = call(path + "/result", {**fence, "result": json.loads(out)})
+            status, answer = call(path + "/result", {**fence, "result": json.loads(out or "null")})
             reason = None if status == 200 else f"the hub refused the result: {answer['error']['message']}"
         except ValueError as error:
             reason = f"the result is not JSON: {error}"
@@ -51,13 +52,13 @@ def run(job, command):
         call(path + "/fail", {**fence, "reason": reason})
 
 
-call("/workers/register", {**ME, "cores": 1, "ram_gb": 1})
+call("/workers/register", {**ME, **TYPES, "cores": 1, "ram_gb": 1})
 while True:
     status, job = call("/jobs/claim", {**ME, "wait_ms": 5000})
     if status == 200:
         run(job, sys.argv[1:])
     elif status == 404:
-        call("/workers/register", {**ME, "cores": 1, "ram_gb": 1})
+        call("/workers/register", {**ME, **TYPES, "cores": 1, "ram_gb": 1})
     elif status == 204:
         time.sleep(1)  # A worker that is drained or paused gets it at once.
     else:
