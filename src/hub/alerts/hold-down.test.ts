@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { LoggedEvent } from "../../core/events.ts";
 import { type HeldAlerts, holdDown, takeDue } from "./hold-down.ts";
+import { responseTo } from "./response-rules.ts";
 
 const minuteMs = 60_000;
 
@@ -38,3 +39,30 @@ test("one that may not be sent is not remembered", () => {
   expect(holdDown(held, event(1), refused)).toBeNull();
   expect(held).toEqual({});
 });
+
+test("what is told together has the details of the newest", () => {
+  const held: HeldAlerts = {};
+  for (const seq of [1, 2, 3]) {
+    holdDown(
+      held,
+      { ...event(seq), details: { reason: `drill${seq}` } },
+      { key: "a", level: "HIGH", nowMs: 0 },
+    );
+  }
+  expect(takeDue(held, 10 * minuteMs)).toMatchObject([
+    { count: 2, firstSeq: 2, lastSeq: 3, firstTs: 2, ts: 3, details: { reason: "drill3" } },
+  ]);
+});
+
+test.each(["LOCKDOWN", "LOCKDOWN_LIFTED", "TENANT_LOCKED"] as const)(
+  "each %s is told at once, however soon after another",
+  (kind) => {
+    const held: HeldAlerts = {};
+    for (const seq of [1, 2, 3]) {
+      const locked = { ...event(seq), event: kind, details: { reason: `drill${seq}` } };
+      const alert = holdDown(held, locked, { ...responseTo(locked).alert!, nowMs: seq });
+      expect(alert).toMatchObject({ event: kind, count: 1, details: { reason: `drill${seq}` } });
+    }
+    expect(takeDue(held, 10 * minuteMs)).toEqual([]);
+  },
+);

@@ -33,7 +33,8 @@ const holdMs = 600_000;
 const keysMax = 1_000;
 
 type Given = {
-  key: string;
+  /** Events with the same key are equal. Null: no other event is equal to this one, and it is never held back. */
+  key: string | null;
   level: Severity;
   nowMs: number;
   /** Asked before the first of its kind is sent; if it may not be, nothing is remembered of it here. */
@@ -42,6 +43,7 @@ type Given = {
 
 /** Adds an event and returns the alert to send now, or null while equal ones are held back. */
 export function holdDown(held: HeldAlerts, event: LoggedEvent, given: Given): Alert | null {
+  if (given.key === null) return alertOf(event, given.level);
   const isFull = Object.keys(held).length >= keysMax;
   const key = isFull && held[given.key] === undefined ? event.event : given.key;
   const known = held[key];
@@ -55,7 +57,13 @@ export function holdDown(held: HeldAlerts, event: LoggedEvent, given: Given): Al
   known.alert =
     before === null
       ? alertOf(event, given.level)
-      : { ...before, count: before.count + 1, lastSeq: event.seq, ts: event.ts };
+      : {
+          // The newest is what holds now.
+          ...alertOf(event, given.level),
+          count: before.count + 1,
+          firstSeq: before.firstSeq,
+          firstTs: before.firstTs,
+        };
   return null;
 }
 

@@ -3,7 +3,7 @@ import { type EventKind, eventTable, type LoggedEvent, type Severity } from "../
 /** What an event requires beyond its record. */
 type Response = {
   /** Administrators are told at once. */
-  alert: { level: Severity; key: string } | null;
+  alert: { level: Severity; key: string | null } | null;
   /** Whose requests are recorded in full for a while: `worker:ID` or `tenant:ID`. */
   watch: string | null;
   /** The worker against which there is evidence. */
@@ -23,6 +23,9 @@ const notices: readonly string[] = [
   "KEY_REJECTED",
   "KEY_ROTATION_DUE",
 ];
+
+/** Each of these changes whether work is done, for a reason of its own, and comes once: it is not like the one before it. */
+const turns: readonly string[] = ["LOCKDOWN", "TENANT_LOCKED", "LOCKDOWN_LIFTED"] satisfies EventKind[];
 
 /** HIGH events of which a tenant may cause any number: so many alerts a minute are sent, and the rest is summed up. */
 const limitedKinds: readonly string[] = [
@@ -78,6 +81,7 @@ export function blockReason({ seq, event, details }: LoggedEvent): { reason: str
  */
 function alertOf(event: LoggedEvent): Response["alert"] {
   const level = eventTable[event.event].severity;
+  if (turns.includes(event.event)) return { level, key: null };
   const { tenantId, jobId, ownerId, origin, details } = event;
   const about = tenantId ?? workerOf(event) ?? "";
   if (level !== "HIGH") return { level, key: `${event.event} ${about}` };
