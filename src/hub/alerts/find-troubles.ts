@@ -3,10 +3,10 @@ import type { WaitingQueue } from "../../store/queues/list-waiting-queues.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { Trouble } from "./troubles.ts";
 
-/** Workers that have fallen silent without leaving. */
-export function findSilentWorkers(workers: readonly WorkerRecord[]): Trouble[] {
+/** Workers that have fallen silent without leaving. A lockdown makes workers inactive that call all the time. */
+export function findSilentWorkers(workers: readonly WorkerRecord[], silentSince: number): Trouble[] {
   return workers
-    .filter(({ status }) => status === "inactive")
+    .filter(({ status, lastHeartbeat }) => status === "inactive" && lastHeartbeat < silentSince)
     .map(({ id, lastHeartbeat }) => ({
       kind: "WORKER_SILENT" as const,
       subject: id,

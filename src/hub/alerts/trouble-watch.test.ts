@@ -12,8 +12,9 @@ async function setUp() {
   const hand = handClock();
   // Keys are valid by the real time.
   const clock = { ...hand, nowMs: () => Date.now() + hand.nowMs() };
+  const settings = { ...hub.deps.settings, workerInactiveMs: 30_000 };
   const startWatch = async () => {
-    const watch = createTroubleWatch({ ...hub.deps, clock, channels: [{ name: "webhook" }] });
+    const watch = createTroubleWatch({ ...hub.deps, settings, clock, channels: [{ name: "webhook" }] });
     await watch.start();
     onTestFinished(() => watch.stop());
     return watch;
@@ -28,15 +29,16 @@ async function setUp() {
     }
     return lines;
   };
-  return { hub, told, startWatch };
+  return { hub, hand, told, startWatch };
 }
 
 const next = (hub: MemoryHub) => hub.store.nextMessage({ channel: "webhook" });
 const polled = { interval: 5, timeout: 30_000 };
 
 test("O-23 a worker that falls silent alerts once, also after a restart, and once when it is back", async () => {
-  const { hub, told, startWatch } = await setUp();
+  const { hub, hand, told, startWatch } = await setUp();
   await registerWorker(hub, { worker_id: "long-gone" });
+  await hand.pass(60_000);
   const retire = () => hub.store.retireSilentWorkers({ silentSince: Date.now() + 60_000, nowMs: Date.now() });
   await retire();
   // Who was silent before anybody watched is no news.
@@ -51,6 +53,20 @@ test("O-23 a worker that falls silent alerts once, also after a restart, and onc
   await startWatch();
   await registerWorker(hub, { worker_id: "builder" });
   await expect.poll(told, polled).toEqual(["WORKER_SILENT begun builder", "WORKER_SILENT over builder"]);
+});
+
+test("O-23 workers that a lockdown took offline are silent only if they do not call after it", async () => {
+  const { hub, hand, told, startWatch } = await setUp();
+  await registerWorker(hub, { worker_id: "builder" });
+  await hub.must("POST", "/lockdown", { token: hub.admin, body: { reason: "drill" } });
+  await hub.must("DELETE", "/lockdown", { token: hub.admin });
+  expect(await hub.store.listWorkers()).toMatchObject([{ id: "builder", status: "inactive" }]);
+  await startWatch();
+  const known = async () => (await hub.store.getLogReader({ name: "troubles" })).memory;
+  await expect.poll(known).not.toBe("");
+  expect(await known()).not.toContain("builder");
+  await hand.pass(30_000);
+  await expect.poll(told, polled).toEqual(["WORKER_SILENT begun builder"]);
 });
 
 test("O-23 jobs that no worker takes alert once for their type, and once when a worker is there", async () => {

@@ -12,7 +12,7 @@ const graceMs = 60_000;
 const readerName = "troubles";
 
 type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "failures" | "keys" | "home"> & {
-  settings: Pick<HubDeps["settings"], "publicUrl">;
+  settings: Pick<HubDeps["settings"], "publicUrl" | "workerInactiveMs">;
   channels: readonly { name: string }[];
 };
 
@@ -32,7 +32,7 @@ export function createTroubleWatch(deps: WatchDeps): Service {
     const { memory } = await store.getLogReader({ name: readerName });
     const nowMs = clock.nowMs();
     const workers = await store.listWorkers();
-    const silent = findSilentWorkers(workers);
+    const silent = findSilentWorkers(workers, nowMs - deps.settings.workerInactiveMs);
     // Whoever fell silent before anybody watched is no news.
     const before: ToldTroubles = memory === "" ? asTold(silent) : (JSON.parse(memory) as ToldTroubles);
     const available = workers.filter(
