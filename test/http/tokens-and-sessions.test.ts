@@ -99,6 +99,13 @@ describe("a token", () => {
     expect((await ask("PUT", "/tenants/globex/quota", {})).status).toBe(403);
     expect((await ask("PUT", "/tenants/acme/quota", {})).status).toBe(403);
     expect((await ask("PUT", "/queues/exec", { paused: true })).status).toBe(403);
+    const onlyHub = "only an administrator of the hub can";
+    const told = async (...call: Parameters<typeof ask>) =>
+      (await ask(...call)).json<{ error: { message: string } }>().error.message;
+    expect(await told("PUT", "/tenants/globex/quota", {})).toBe(`${onlyHub} set quotas`);
+    expect(await told("POST", "/audit/verify")).toBe(
+      `${onlyHub} check the whole audit trail: it concerns all tenants`,
+    );
     expect(snapshot(hub.home)).toBe(before);
     expect((await ask("GET", "/tokens")).json<TokenRow[]>().every((one) => one.tenant_id === "acme")).toBe(
       true,

@@ -91,7 +91,9 @@ describe.skipIf(noPostgres !== undefined)(
 
     test("a wrong password is refused, and the right one is not shown to anybody", async () => {
       const wrong = as("careful:s3cret-and-wrong", "plain");
-      expect(await refusal(wrong)).toBe("PostgreSQL refuses the user or the password in WRIT_DATABASE_URL");
+      expect(await refusal(wrong)).toBe(
+        "PostgreSQL refuses the user or the password in WRIT_DATABASE_URL or WRIT_DATABASE_PASSWORD_FILE",
+      );
       expect(await refusal(as(`careful:${password}`, "plain"))).toContain("may not do this in the database");
     });
 

@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -257,6 +266,19 @@ test("database and keys go where the settings want them, unless something is the
   await backUpTo(again, join(dir, "home"), env);
   await restoreTo(join(dir, "home-2"), again);
   expect((await verifyAudit({ home: join(dir, "home-2"), env: {} })).faults).toEqual([]);
+});
+
+test("keys are restored into the empty folder that somebody has made for them", async () => {
+  const dir = folder();
+  const file = join(dir, "backup.writ");
+  await backUpTo(file);
+  const env = { WRIT_KEYS_DIR: join(dir, "keys") };
+  mkdirSync(env.WRIT_KEYS_DIR);
+  await restoreTo(join(dir, "home"), file, env);
+  expect((await verifyAudit({ home: join(dir, "home"), env })).faults).toEqual([]);
+  await expect(restoreTo(join(dir, "home-2"), file, env)).rejects.toThrow(
+    /WRIT_KEYS_DIR: .*keys has keys already/,
+  );
 });
 
 test("both commands say what they did, to people and to programs", async () => {

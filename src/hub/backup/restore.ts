@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
-import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { cp, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as zlib from "node:zlib";
@@ -140,9 +140,12 @@ async function refuseTaken(moves: Move[]): Promise<void> {
   }
 }
 
-/** They may be on another disk. */
+/** They may be on another disk. A folder may be there already, as long as it is empty. */
 async function move(from: string, to: string): Promise<void> {
-  await cp(from, to, { recursive: true, errorOnExist: true, force: false });
+  const isFolder = (await stat(from)).isDirectory();
+  if (isFolder) await mkdir(to, { recursive: true, mode: 0o700 });
+  for (const name of isFolder ? await readdir(from) : [""])
+    await cp(join(from, name), join(to, name), { recursive: true, errorOnExist: true, force: false });
   await rm(from, { recursive: true });
 }
 

@@ -125,10 +125,7 @@ export const adminHandlers: Handlers<
 
   async putQuota({ deps, params, body, identity, origin }) {
     if (identity.tenantId !== null)
-      throw new WritError(
-        "PERMISSION_DENIED",
-        "a tenant cannot set its own quota; ask an administrator of the hub",
-      );
+      throw new WritError("PERMISSION_DENIED", "only an administrator of the hub can set quotas");
     await deps.store.putQuota({ tenantId: params.id, quota: body, nowMs: deps.clock.nowMs(), origin });
     deps.quotas.forget(params.id);
     return { status: 200, body };

@@ -28,12 +28,12 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
   },
 
   async verifyAudit({ deps, identity }) {
-    requireHubAdmin(identity);
+    requireHubAdmin(identity, "check the whole audit trail");
     return { status: 202, body: auditCheckView(await deps.auditCheck.start()) };
   },
 
   async getAuditCheck({ deps, identity }) {
-    requireHubAdmin(identity);
+    requireHubAdmin(identity, "check the whole audit trail");
     return { status: 200, body: auditCheckView(deps.auditCheck.state) };
   },
 
@@ -51,7 +51,7 @@ export const auditHandlers: Handlers<keyof typeof auditRoutes> = {
   },
 
   async lockDown({ deps, identity, origin, body }) {
-    requireHubAdmin(identity);
+    requireHubAdmin(identity, "change a lockdown");
     await lockDown(deps, { reason: body.reason, userId: identity.userId, origin, rotate: false });
     return done;
   },

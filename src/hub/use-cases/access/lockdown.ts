@@ -83,7 +83,7 @@ export async function liftLockdown(
     deps.dispatcher.wakeAll();
     return;
   }
-  requireHubAdmin(identity);
+  requireHubAdmin(identity, "change a lockdown");
   if (await deps.store.liftLockdown({ nowMs: deps.clock.nowMs(), origin: call.origin })) {
     deps.logger.warn({ user: call.identity.userId }, "the lockdown was lifted");
     deps.workers.forgetAll();
@@ -103,11 +103,11 @@ export async function listLockedTenants(
   return (await deps.store.listLockedTenants()).filter((one) => !isHidden(identity, one));
 }
 
-/** It concerns all tenants, so the administrator of one tenant cannot decide it. */
-export function requireHubAdmin({ tenantId }: Identity): void {
+/** It concerns all tenants, so the administrator of one tenant cannot do it. */
+export function requireHubAdmin({ tenantId }: Identity, act: string): void {
   if (tenantId === null) return;
   throw new WritError(
     "PERMISSION_DENIED",
-    "only an administrator of the hub can change a lockdown: it concerns all tenants",
+    `only an administrator of the hub can ${act}: it concerns all tenants`,
   );
 }

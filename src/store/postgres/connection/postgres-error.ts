@@ -147,7 +147,7 @@ const sentences: [string, string][] = [
   // A prepared statement that another connection has made, or that is gone: connections are lent.
   ["42P05", poolerText],
   ["26000", poolerText],
-  ["28", "PostgreSQL refuses the user or the password in WRIT_DATABASE_URL"],
+  ["28", "PostgreSQL refuses the user or the password in WRIT_DATABASE_URL or WRIT_DATABASE_PASSWORD_FILE"],
   ["3D", "the database in WRIT_DATABASE_URL does not exist; create it first: CREATE DATABASE"],
   [
     "42501",
