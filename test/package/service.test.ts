@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
   existsSync,
@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { installSteps, uninstallSteps } from "../../src/cli/service/service-plan.ts";
 import { unitFile } from "../../src/cli/service/unit.ts";
+import { openOldHome } from "../compat/old-home.ts";
 import { runCli } from "../support/run-cli.ts";
 import { runCommand } from "../support/run-command.ts";
 
@@ -151,11 +152,11 @@ test("a path with signs that systemd reads otherwise arrives as it is", () => {
 test("upgrade-check names the steps that a database of an older version would take, and changes nothing", async () => {
   const dir = mkdtempSync(join(tmpdir(), "writ-upgrade-"));
   expect((await runCommand("writ", ["upgrade-check"], { home: dir })).stdout).toContain("does not exist yet");
-  const fixture = join(import.meta.dirname, "../compat/fixtures/store-437f1bc.sqlite.gz");
-  execFileSync("sh", ["-c", 'gunzip -c "$0" > "$1"', fixture, join(dir, "writ.sqlite")]);
-  const first = await runCommand("writ", ["upgrade-check"], { home: dir });
-  expect(first.stdout).toMatch(/^The next start would change the database from schema \d+ to \d+:\n/);
-  expect(first.stdout).toContain("021-owner-counts");
-  expect((await runCommand("writ", ["upgrade-check"], { home: dir })).stdout).toBe(first.stdout);
+  const old = openOldHome(25, "homes");
+  onTestFinished(() => old.remove());
+  const first = await runCommand("writ", ["upgrade-check"], { home: old.home });
+  expect(first.stdout).toMatch(/^The next start would change the database from schema 25 to \d+:\n/);
+  expect(first.stdout).toContain("026-after-0-1");
+  expect((await runCommand("writ", ["upgrade-check"], { home: old.home })).stdout).toBe(first.stdout);
   rmSync(dir, { recursive: true });
 });

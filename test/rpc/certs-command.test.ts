@@ -87,10 +87,8 @@ test("issue fills a private home for another machine, whose certificate works un
     expect.objectContaining({ serial, user: "alice", tenant: "acme", role: "user" }),
   );
   expect((await writ("revoke", serial.toLowerCase())).stdout).toBe(`${serial} is revoked\n`);
-  expect(await alice.refused("ListJobs", {})).toMatchObject({
-    code: 16,
-    details: "the certificate is revoked",
-  });
+  // The open connection ends within seconds; then it is the handshake of the next one that is refused.
+  expect((await alice.refused("ListJobs", {})).details).toMatch(/certificate (?:is )?revoked/);
   expect((await writ("list")).stdout).toMatch(new RegExp(`${serial} .*alice.*revoked`));
   alice.close();
 });
