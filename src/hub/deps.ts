@@ -85,6 +85,7 @@ export type HubDeps = {
   auditDir: string;
   auditCheck: AuditCheck;
   receipts: ReceiptChecker;
+  /** Whether leases are judged by the clock at present. */
   renewals: RefusedRenewals;
   signsOfLife: SignsOfLife;
   damage: DamageLog;
@@ -92,10 +93,11 @@ export type HubDeps = {
 };
 
 /** The rules for judging changes of jobs, as of now. */
-export function rulesNow(deps: Pick<HubDeps, "clock" | "settings">): ChangeRules {
+export function rulesNow(deps: Pick<HubDeps, "clock" | "settings" | "renewals">): ChangeRules {
   return {
     nowMs: deps.clock.nowMs(),
     leaseMs: deps.settings.leaseMs,
     backoffScale: deps.settings.backoffScale,
+    areRenewalsRefused: deps.renewals.areRefused,
   };
 }

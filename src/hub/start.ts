@@ -39,7 +39,7 @@ import { RpcServer } from "./rpc/server.ts";
 import { createCertWatch } from "./services/cert-watch.ts";
 import { createClockWatch, followDatabase } from "./services/clock-watch.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
-import { createLookAround, createReaper } from "./services/reaper.ts";
+import { createLookAround, createMakeUp, createReaper } from "./services/reaper.ts";
 import { createScheduler } from "./services/scheduler.ts";
 import { createFileCleaner } from "./services/storage/file-cleaner.ts";
 import { createOutputCompactor } from "./services/storage/output-compactor.ts";
@@ -233,6 +233,7 @@ function hubServices(
     together("ports", [http, rpc]),
     // Workers can come back only now, and have one lease to do so.
     lead(createReaper(deps)),
+    createMakeUp(deps),
     createLookAround(deps),
     ...(channels.length === 0 ? [] : [lead(createTroubleWatch({ ...deps, channels }))]),
     // These end calls that would stay open for ever, so they stop before the ports wait for open calls.

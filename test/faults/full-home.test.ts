@@ -1,18 +1,32 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
-import { claimedJob, jobReader, submitJob } from "../support/jobs.ts";
+import { claimedJob, freshName, jobReader, runningJob, submitJob } from "../support/jobs.ts";
+import { appendOutput } from "../support/output.ts";
 import { runCommand } from "../support/run-command.ts";
+import { startTestWorker } from "../support/worker.ts";
 
 const obstacle = mountObstacle();
 const tests = {
   "A18: on a full disk a rotation and a start say so, and leave nothing behind": fillHome,
   "a job whose lease could not be renewed because the hub's disk was full keeps its worker": fillWhileLeased,
+  "a job that writes and one that is silent survive a full disk of the hub that lasts for several leases":
+    fillForLeases,
   "a hub whose disk was full a moment ago stays unhealthy, also if a small write fits again": fillAndAsk,
 };
 
@@ -50,6 +64,67 @@ async function fillWhileLeased(): Promise<void> {
   await eventually("the reaper has done a round", async () => (await view(expiring)).status === "failed");
   expect((await heartbeat()).json()).toMatchObject({ lost: [] });
   expect(await view(id)).toMatchObject({ status: "assigned", attempt: 1, fail_history: [] });
+}
+
+async function fillForLeases(): Promise<void> {
+  const { disk, home } = smallDisk();
+  const leaseMs = 600_000;
+  // No round of the reaper is needed: whoever calls first finds the leases as they were.
+  const env = { ...stillEnv, WRIT_LEASE_MS: String(leaseMs), WRIT_REAPER_INTERVAL_MS: "60000" };
+  let passedMs = 0;
+  const clock = {
+    ...systemClock,
+    nowMs: () => systemClock.nowMs() + passedMs,
+    monotonicMs: () => systemClock.monotonicMs() + passedMs,
+  };
+  const hub = await startTestHub(env, { home, clock });
+  onTestFinished(() => hub.stop({ keepHome: true }));
+  const types = [freshName("type")];
+  const worker = await startTestWorker(hub, { types, env: { JOB_HEARTBEAT_MS: "50" } });
+  onTestFinished(() => worker.stop());
+  const run = async (name: string, script: string) => {
+    const go = join(worker.home, name);
+    const argv = ["/bin/sh", "-c", `echo ready; until [ -e ${go} ]; do sleep 0.05; done; ${script}`];
+    const { id } = await submitJob(hub, { type: types[0], run: { kind: "exec", argv }, max_attempts: 1 });
+    await eventually(`${name} runs`, async () => (await output(id)).includes("ready"));
+    return { id, goOn: () => writeFileSync(go, "") };
+  };
+  const view = jobReader(hub);
+  const output = async (id: string) =>
+    (await hub.call("GET", `/jobs/${id}/output/stdout`, { token: hub.admin })).text;
+  const writing = await run("writing", "head -c 100000 /dev/zero | tr '\\0' c");
+  const silent = await run("silent", "true");
+  const byHand = await runningJob(hub);
+  const renew = () => hub.call("POST", `/jobs/${byHand.id}/start`, { token: hub.admin, body: byHand.fence });
+  const written = `ready\n${"c".repeat(100_000)}`;
+
+  fill(join(disk, "fill"));
+  await eventually("renewals are refused", async () => (await renew()).code === "STORE_UNAVAILABLE");
+  passedMs = 3 * leaseMs;
+  writing.goOn();
+  const copy = join(worker.home, "work", "jobs", writing.id, "1", "stdout.log");
+  await eventually("it has written", () => statSync(copy).size === written.length);
+  const bytes = Buffer.alloc(100_000);
+  // A small write may fit now and then, but nobody is told that a lease is lost.
+  expect([200, 503]).toContain((await appendOutput(hub, byHand, { bytes })).status);
+  const end = () =>
+    hub.call("POST", `/jobs/${byHand.id}/result`, {
+      token: hub.admin,
+      body: { ...byHand.fence, result: "x".repeat(100_000) },
+    });
+  expect([200, 503]).toContain((await end()).status);
+
+  rmSync(join(disk, "fill"));
+  expect((await end()).status).toBe(200);
+  silent.goOn();
+  for (const { id } of [writing, silent]) {
+    const status = await eventually("it has ended", async () => {
+      const job = await view(id);
+      return job.status !== "running" && job;
+    });
+    expect(status).toMatchObject({ status: "completed", attempt: 1, fail_history: [] });
+  }
+  expect(await output(writing.id)).toBe(written);
 }
 
 async function fillAndAsk(): Promise<void> {

@@ -1,12 +1,13 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/log/logger.ts";
 import { DatabaseNetwork, noNetwork } from "../support/database-network.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
-import { jobReader, submitJob } from "../support/jobs.ts";
+import { jobReader, runningJob, submitJob } from "../support/jobs.ts";
 import { noPostgres, PostgresCluster, withClient } from "../support/postgres-cluster.ts";
 import { runCli } from "../support/run-cli.ts";
 import { startTestWorker } from "../support/worker.ts";
@@ -112,21 +113,78 @@ describe.skipIf(noPostgres !== undefined)(
       await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE no_room"));
       const shown: string[] = [];
       const hub = await startHub(cluster.url("no_room"), {}, (line) => void shown.push(line));
-      // The server's own answer when a table cannot grow.
-      await withClient(cluster.url("no_room"), async (client) => {
-        await client.query(
-          "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$",
-        );
-        await client.query(
-          "CREATE TRIGGER no_room BEFORE INSERT ON writ.jobs EXECUTE FUNCTION public.refuse()",
-        );
-      });
+      await withClient(cluster.url("no_room"), (client) => fillTable(client, "jobs"));
       const body = { type: "any", run: { kind: "handler" } };
       for (let calls = 0; calls < 3; calls++) {
         const answer = await hub.call("POST", "/jobs", { token: hub.admin, body });
         expect([answer.status, answer.code]).toEqual([503, "STORE_UNAVAILABLE"]);
       }
       expect(shown).toEqual(["the disk of the database is full; calls are refused until there is room"]);
+    });
+
+    test.each([
+      ["renewals", "a worker whose renewals the server had no room for keeps its job, whoever calls first"],
+      [
+        "the reaper",
+        "a lease that only the reaper could not end is extended: another hub's worker was refused",
+      ],
+    ])("%s: %s", async (first) => {
+      const name = first === "renewals" ? "refused" : "unreaped";
+      await withClient(cluster.url("postgres"), (client) => client.query(`CREATE DATABASE ${name}`));
+      const isByReaper = first === "the reaper";
+      const shown: string[] = [];
+      const env = { WRIT_REAPER_INTERVAL_MS: isByReaper ? "100" : "60000" };
+      const hub = await startHub(cluster.url(name), env, (line) => void shown.push(line));
+      const { id, fence } = await runningJob(hub);
+      const call = (what: string, more = {}) =>
+        hub.call("POST", `/jobs/${id}/${what}`, { token: hub.admin, body: { ...fence, ...more } });
+      await withClient(cluster.url(name), async (client) => {
+        await fillTable(client, "active");
+        if (!isByReaper) expect((await call("start")).code).toBe("STORE_UNAVAILABLE");
+        // A lease passes.
+        await client.query("SET session_replication_role = replica");
+        await client.query("UPDATE writ.active SET lease_expires_at = 1, due_at = 1");
+        if (isByReaper) await eventually("the reaper is refused", () => shown.length > 0);
+        else expect((await call("result", { result: 1 })).code).toBe("STORE_UNAVAILABLE");
+        await client.query("DROP TRIGGER no_room ON writ.active");
+      });
+      const view = jobReader(hub);
+      if (isByReaper) {
+        const { id: expiring } = await submitJob(hub, { queue_ttl_sec: 1 });
+        await eventually(
+          "the reaper has done a round",
+          async () => (await view(expiring)).status === "failed",
+        );
+      }
+      expect((await call("result", { result: 1 })).status).toBe(200);
+      expect(await view(id)).toMatchObject({ status: "completed", attempt: 1, fail_history: [] });
+    });
+
+    test("a hub that does not lead extends the leases that its workers could not renew", async () => {
+      await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE two_hubs"));
+      const url = cluster.url("two_hubs");
+      const keys = mkdtempSync(join(tmpdir(), "writ-silent-database-"));
+      onTestFinished(() => rmSync(keys, { recursive: true, force: true }));
+      const rounds = (ms: number) => ({ WRIT_KEYS_DIR: keys, WRIT_REAPER_INTERVAL_MS: String(ms) });
+      // The leader, whose next round is far away.
+      await startHub(url, rounds(60_000));
+      const other = await startHub(url, rounds(100));
+      expect((await other.must("GET", "//healthz")).json()).toMatchObject({ leader: false });
+      const { id, fence } = await runningJob(other);
+      await withClient(url, async (client) => {
+        await fillTable(client, "active");
+        const renewal = await other.call("POST", `/jobs/${id}/start`, { token: other.admin, body: fence });
+        expect(renewal.code).toBe("STORE_UNAVAILABLE");
+        await client.query("SET session_replication_role = replica");
+        await client.query("UPDATE writ.active SET lease_expires_at = 1, due_at = 1");
+        await client.query("DROP TRIGGER no_room ON writ.active");
+        await eventually("the lease is extended", async () => {
+          const { rows } = await client.query<{ isLive: boolean }>(
+            'SELECT lease_expires_at > 1 AS "isLive" FROM writ.active',
+          );
+          return rows[0]?.isLive;
+        });
+      });
     });
 
     test("a statement that only takes long is waited for", async () => {
@@ -170,6 +228,16 @@ describe.skipIf(lacking !== undefined)(
     });
   },
 );
+
+/** The server's own answer when a table cannot grow. */
+async function fillTable(client: pg.Client, table: string): Promise<void> {
+  await client.query(
+    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$",
+  );
+  await client.query(
+    `CREATE TRIGGER no_room BEFORE INSERT OR UPDATE OR DELETE ON writ.${table} EXECUTE FUNCTION public.refuse()`,
+  );
+}
 
 async function startHub(
   url: string,

@@ -198,6 +198,16 @@ describe("the fence", () => {
     expect(decideChange(alive, { act: "renew", fence }, rules).kind).toBe("moved");
   });
 
+  it("does not look at the clock while renewals are refused, but at attempt and token", () => {
+    const job = aJob("running", { leaseExpiresAt: nowMs });
+    const lenient = { ...rules, areRenewalsRefused: true };
+    for (const change of [result, { act: "renew" as const, fence }]) {
+      expect(decideChange(job, change, lenient).kind).toBe("moved");
+      const others = { ...change, fence: { ...fence, tokenHash: "other" } };
+      expect(decideChange(job, others, lenient)).toMatchObject({ code: "LEASE_LOST" });
+    }
+  });
+
   it("takes an administrator's word that names only the worker", () => {
     const byName = { workerId: "w1", attempt: null, tokenHash: null };
     expect(decideChange(aJob("running"), { ...result, fence: byName }, rules).kind).toBe("moved");

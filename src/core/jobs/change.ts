@@ -136,10 +136,12 @@ function checkFence(job: JobRecord, change: { act: Act; fence: Fence }, rules: C
   if (!speaksForLatest) return refused("LEASE_LOST", "this attempt is not the current one");
   if (job.status === "completed" && act === "result") return null;
   if (!isAllowed(act, job.status)) return refused("LEASE_LOST", `the job is already ${job.status}`);
-  if (job.leaseExpiresAt !== null && job.leaseExpiresAt <= rules.nowMs) {
-    return refused("LEASE_LOST", "the lease of this attempt has expired");
-  }
+  if (isExpired(job, rules)) return refused("LEASE_LOST", "the lease of this attempt has expired");
   return null;
+}
+
+function isExpired({ leaseExpiresAt }: JobRecord, { nowMs, areRenewalsRefused }: ChangeRules): boolean {
+  return leaseExpiresAt !== null && leaseExpiresAt <= nowMs && areRenewalsRefused !== true;
 }
 
 /** The table in states.ts is the authority; a rule that leads elsewhere is a bug in this file. */

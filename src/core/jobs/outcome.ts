@@ -5,7 +5,13 @@ import { type FailureEntry, isEnded, type JobRecord } from "./job.ts";
 import { decideRetry } from "./retry.ts";
 
 /** The settings and the time for judging a change. */
-export type ChangeRules = { nowMs: number; leaseMs: number; backoffScale: number };
+export type ChangeRules = {
+  nowMs: number;
+  leaseMs: number;
+  backoffScale: number;
+  /** Workers wanted to renew and could not, and have not been given the time for it yet: no lease is over by the clock. */
+  areRenewalsRefused?: boolean;
+};
 
 /** `ts` is when it happened, if that was before the change. */
 type Happening = { event: EventKind; ts?: number; details: Record<string, unknown> };

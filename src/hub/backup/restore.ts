@@ -10,6 +10,7 @@ import { readMacKey } from "../../signing/key-files.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { type DatabasePlace, databaseOf } from "../database/database-place.ts";
 import { lockDatabase, openStore, planMigration } from "../database/open-database.ts";
+import { RefusedRenewals } from "../services/refused-renewals.ts";
 import { type HubSettings, lookAtSettings } from "../settings/settings.ts";
 import { unpackFiles } from "./archive.ts";
 import { checkHome, faultsShown, sealFault } from "./check-home.ts";
@@ -176,7 +177,10 @@ async function checkAndRevive(
     if (auditFaults.length + sealFaults.length > 0) throw tampered([...auditFaults, ...sealFaults]);
     const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
     const revival = { event: "HUB_RESTORED", origin, details: {} } as const;
-    const { recalled, ended } = await revive({ store, settings, clock }, revival);
+    const { recalled, ended } = await revive(
+      { store, settings, clock, renewals: new RefusedRenewals() },
+      revival,
+    );
     return {
       ...found,
       damaged,

@@ -16,7 +16,7 @@ type Revival = { event: EventKind; origin: Origin | null; details: Record<string
  * from now on may look like an earlier one. Returns how many leases were taken back, and how many jobs have ended with theirs.
  */
 export async function revive(
-  deps: Pick<HubDeps, "store" | "settings" | "clock">,
+  deps: Pick<HubDeps, "store" | "settings" | "clock" | "renewals">,
   { event, origin, details }: Revival,
 ): Promise<{ recalled: number; ended: number }> {
   const reason = "the hub continues with an older database";

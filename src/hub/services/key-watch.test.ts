@@ -13,6 +13,7 @@ import { silentFailures as failures } from "../failure-log.testing.ts";
 import { rotate } from "../use-cases/access/manage-keys.ts";
 import { EventFeed } from "./event-feed.ts";
 import { createKeyWatch } from "./key-watch.ts";
+import { RefusedRenewals } from "./refused-renewals.ts";
 
 /** A hub's keys and its store, which refuses the first of these acts. */
 async function open(refused?: "recallJobs" | "recordEvents") {
@@ -36,6 +37,7 @@ async function open(refused?: "recallJobs" | "recordEvents") {
   const deps = {
     ...{ home, keys, feed, clock, logger, failures, tell: () => {} },
     settings: { keysDir: null, leaseMs: 60_000, backoffScale: 1 },
+    renewals: new RefusedRenewals(),
     leadership: { isLeader: true },
     dispatcher: { tellAll: () => {} },
     store: {

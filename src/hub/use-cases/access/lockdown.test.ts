@@ -8,6 +8,7 @@ import { openKeyRing } from "../../../signing/key-ring.ts";
 import { openSqliteStore } from "../../../store/sqlite/open-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { silentFailures as failures } from "../../failure-log.testing.ts";
+import { RefusedRenewals } from "../../services/refused-renewals.ts";
 import { lockDown } from "./lockdown.ts";
 
 test("a lockdown for a leaked key changes the key once, although the leases could not be taken back at first", async () => {
@@ -25,6 +26,7 @@ test("a lockdown for a leaked key changes the key once, although the leases coul
   };
   const deps = {
     ...{ keys, clock, logger, failures, settings: { leaseMs: 60_000, backoffScale: 1 } },
+    renewals: new RefusedRenewals(),
     workers: { forgetAll: () => {} },
     dispatcher: { wakeAll: () => {}, tellAll: () => {} },
     store: { ...store, recallJobs },

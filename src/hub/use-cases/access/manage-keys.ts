@@ -115,7 +115,7 @@ async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Rev
  * many jobs have ended with theirs instead of being pending again.
  */
 export async function recallLeases(
-  deps: Pick<HubDeps, "store" | "clock" | "settings">,
+  deps: Pick<HubDeps, "store" | "clock" | "settings" | "renewals">,
   { keyId, origin, reason }: { keyId: string | null; origin: Origin | null; reason?: string },
 ): Promise<{ recalled: number; ended: number }> {
   const why = reason ?? `the key ${keyId} that signed its lease is no longer trusted`;

@@ -3,7 +3,7 @@ import { WritError } from "../../../core/errors.ts";
 import { type Change, decideChange } from "../../../core/jobs/change.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 
-type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "outputs">;
+type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "renewals" | "outputs">;
 
 type ReportedEnd = {
   jobId: string;
