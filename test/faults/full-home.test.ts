@@ -129,8 +129,8 @@ async function fillForLeases(): Promise<void> {
 
 async function fillAndAsk(): Promise<void> {
   const { disk, home } = smallDisk();
-  // Time stands still, so that it does not matter how long this test takes.
-  const [nowMs, monotonicMs] = [systemClock.nowMs(), systemClock.monotonicMs()];
+  // Time stands still, so that it does not matter how long this test takes. In whole milliseconds: a sum of fractions is rounded.
+  const [nowMs, monotonicMs] = [systemClock.nowMs(), Math.ceil(systemClock.monotonicMs())];
   let passedMs = 0;
   const clock = {
     ...systemClock,
