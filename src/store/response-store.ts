@@ -38,13 +38,27 @@ export type Lockdown = { reason: string; userId: string | null; since: number };
 
 export type TenantLockdown = Lockdown & { tenantId: string };
 
+/**
+ * Checked inside the act that leases, so that no job can slip out between the check and the claim: throws if a worker of this
+ * tenant may claim nothing now. Returns the tenants whose jobs must not be leased.
+ */
+export function refuseInLockdown(
+  tenantId: string | null,
+  { lockdown, tenants }: { lockdown: Lockdown | null; tenants: TenantLockdown[] },
+): Set<string> {
+  if (lockdown !== null) throw lockdownError(lockdown);
+  const own = tenants.find((one) => one.tenantId === tenantId);
+  if (own !== undefined) throw tenantLockdownError(own);
+  return new Set(tenants.map((one) => one.tenantId));
+}
+
 /** The refusal of every claim while the hub is locked. */
 export function lockdownError({ reason, since }: Lockdown): WritError {
   return new WritError("LOCKDOWN", `the hub is locked: ${reason}`, { reason, since });
 }
 
 /** The refusal of every claim of a tenant's own workers while the tenant is locked. */
-export function tenantLockdownError({ tenantId, reason, since }: TenantLockdown): WritError {
+function tenantLockdownError({ tenantId, reason, since }: TenantLockdown): WritError {
   return new WritError("LOCKDOWN", `tenant ${tenantId} is locked: ${reason}`, { reason, since });
 }
 

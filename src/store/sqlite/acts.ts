@@ -1,21 +1,15 @@
 import type { ActName, ReadName } from "../act-names.ts";
+import {
+  type ColdRead,
+  type ColdWrite,
+  coldRead,
+  coldWrite,
+  isColdRead,
+  isColdWrite,
+} from "../acts/cold-acts.ts";
 import type { Store } from "../store.ts";
-import {
-  advanceLogReader,
-  finishMessage,
-  getLogReader,
-  listWatched,
-  nextMessage,
-} from "./acts/alert-acts.ts";
 import { findAuditMark, saveAuditMark, sealEvents } from "./acts/audit-acts.ts";
-import {
-  getLockdown,
-  liftLockdown,
-  liftTenant,
-  listLockedTenants,
-  lockDown,
-  lockTenant,
-} from "./acts/lockdown-acts.ts";
+import { driveAct, readDriver, writeDriver } from "./acts/drive-act.ts";
 import {
   arriveObject,
   dropObject,
@@ -31,28 +25,9 @@ import {
   reserveUpload,
 } from "./acts/object-acts.ts";
 import { dropOutputs, getOutputNotes, noteOutputs } from "./acts/output-acts.ts";
-import { getQuota, listQuotas, ping, putQuota, setQueuePaused } from "./acts/queue-acts.ts";
-import {
-  createLoginCode,
-  createSession,
-  findSession,
-  removeSession,
-  takeLoginCode,
-} from "./acts/session-acts.ts";
+import { getQuota, listQuotas, ping } from "./acts/queue-acts.ts";
 import { addStatistics } from "./acts/statistics-acts.ts";
-import { createToken, findToken, refreshToken, revokeToken } from "./acts/token-acts.ts";
-import {
-  blockWorker,
-  heartbeatWorker,
-  noteSignsOfLife,
-  registerWorker,
-  removeWorker,
-  retireSilentWorkers,
-  setWorker,
-} from "./acts/worker-acts.ts";
-import { saveWorkerMetrics } from "./acts/worker-metrics.ts";
-import { getWorkerOwner } from "./acts/worker-owner.ts";
-import { getWorker } from "./acts/worker-row.ts";
+import { heartbeatWorker, noteSignsOfLife } from "./acts/worker-acts.ts";
 import { claimJobs } from "./claims/claim-jobs.ts";
 import { unparkClaim } from "./claims/hand-over.ts";
 import { promoteJobs } from "./claims/promote-jobs.ts";
@@ -72,7 +47,7 @@ import { pruneReceiptSignatures } from "./log/receipt-signatures.ts";
 import { skipEvents } from "./log/skip-events.ts";
 import { getJob } from "./reads/read-jobs.ts";
 
-type TurnName = Exclude<ActName, ReadName>;
+type TurnName = Exclude<ActName, ReadName | ColdRead | ColdWrite>;
 type Acts = {
   [Name in TurnName]: (
     context: Context,
@@ -112,47 +87,17 @@ const acts: Acts = {
   dropObject,
   listExpired,
   forgetObjects,
-  registerWorker,
   heartbeatWorker,
-  getWorker,
-  getWorkerOwner,
-  setWorker,
-  blockWorker,
   refuseClaim,
-  removeWorker,
-  retireSilentWorkers,
   noteSignsOfLife,
-  saveWorkerMetrics,
-  createToken,
-  findToken,
-  revokeToken,
-  refreshToken,
-  createSession,
-  findSession,
-  removeSession,
-  createLoginCode,
-  takeLoginCode,
   getQuota,
-  putQuota,
   listQuotas,
-  setQueuePaused,
   recordEvents,
   eventRange,
   pruneEvents,
   sealEvents,
   saveAuditMark,
   findAuditMark,
-  lockDown,
-  getLockdown,
-  liftLockdown,
-  lockTenant,
-  listLockedTenants,
-  liftTenant,
-  getLogReader,
-  advanceLogReader,
-  nextMessage,
-  finishMessage,
-  listWatched,
   addStatistics,
   skipEvents,
   getDatabase,
@@ -160,6 +105,8 @@ const acts: Acts = {
 };
 
 export function runAct(context: Context, name: ActName, input: unknown): unknown {
+  if (isColdWrite(name)) return driveAct(context.sql, coldWrite(writeDriver(context), name, input));
+  if (isColdRead(name)) return driveAct(context.sql, coldRead(readDriver(context), name, input));
   const act = acts[name as TurnName] as (context: Context, input: unknown) => unknown;
   return act(context, input);
 }

@@ -94,13 +94,3 @@ export function flushContext(context: Context): void {
   context.workers.flush(context.sql);
   context.owners.flush(context.sql);
 }
-
-/** Thrown by an act that must be rolled back but still return a value. */
-export class RefusedAct extends Error {
-  readonly answer: unknown;
-
-  constructor(answer: unknown) {
-    super("refused");
-    this.answer = answer;
-  }
-}

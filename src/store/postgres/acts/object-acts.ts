@@ -1,3 +1,4 @@
+import { RefusedAct } from "../../acts/refused-act.ts";
 import {
   type ArrivedObject,
   checkArtifactBytes,
@@ -8,7 +9,6 @@ import {
   type UploadOutcome,
   unfinishedMax,
 } from "../../object-store.ts";
-import { RefusedAct } from "../transaction/answers.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import { columns, lives, lockObject, unfinishedOf } from "./object-row.ts";
 

@@ -1,8 +1,6 @@
-import type { Origin } from "../../../core/events.ts";
 import { type JobState, jobStates } from "../../../core/jobs/job.ts";
 import type { Quota } from "../../../core/jobs/quota.ts";
 import { aheadMax } from "../../jobs/job-list.ts";
-import { queuePaused, quotaChanged } from "../../log/act-events.ts";
 import { listWaitingQueues as listWaiting, type WaitingQueue } from "../../queues/list-waiting-queues.ts";
 import type { QueueBook } from "../../queues/queue-book.ts";
 import { type ScheduledOf, summarizeQueues } from "../../queues/summarize-queues.ts";
@@ -23,23 +21,6 @@ async function loadBook(sql: Connection): Promise<QueueBook> {
 export async function getQuota(sql: Connection, { tenantId }: { tenantId: string }): Promise<Quota> {
   const row = await sql.first<{ quota: string }>("SELECT quota FROM quotas WHERE tenant_id = $1", tenantId);
   return row === null ? {} : (JSON.parse(row.quota) as Quota);
-}
-
-export async function putQuota(
-  tx: Transaction,
-  input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null },
-): Promise<void> {
-  const { tenantId, quota, nowMs, origin } = input;
-  tx.send(
-    `INSERT INTO quotas (tenant_id, quota) VALUES ($1, $2)
-      ON CONFLICT (tenant_id) DO UPDATE SET quota = excluded.quota`,
-    tenantId,
-    JSON.stringify(quota),
-  );
-  tx.work.isSettings = true;
-  tx.log(quotaChanged(tenantId, quota, { nowMs, origin }));
-  // A higher limit may release jobs that were held back.
-  tx.work.notice.released(tx.shared.book.tenant(tenantId).queues);
 }
 
 export async function listQuotas(sql: Connection): Promise<TenantUsage[]> {
@@ -74,19 +55,6 @@ export async function surveyQueues(sql: Connection): Promise<QueueSurveyLine[]> 
   const rows = await sql.all<{ id: number; at: number }>(oldestText);
   const oldest = new Map(rows.map(({ id, at }) => [id, at]));
   return survey(book, { oldestOf: ({ id }) => oldest.get(id) ?? null, scheduledOf: await scheduledIn(sql) });
-}
-
-export async function setQueuePaused(
-  tx: Transaction,
-  { type, paused, nowMs, origin }: { type: string; paused: boolean; nowMs: number; origin: Origin | null },
-): Promise<void> {
-  const changed = paused
-    ? await tx.sql.run("INSERT INTO paused_types (type) VALUES ($1) ON CONFLICT DO NOTHING", type)
-    : await tx.sql.run("DELETE FROM paused_types WHERE type = $1", type);
-  if (changed === 0) return;
-  tx.work.isSettings = true;
-  tx.log(queuePaused(type, paused, { nowMs, origin }));
-  if (!paused) tx.work.notice.released(tx.shared.book.all().filter(({ facts }) => facts.type === type));
 }
 
 type Waiting = { queueId: number; rank: number; seq: number; type: string; tenantId: string };

@@ -1,6 +1,7 @@
+import { getLockdown } from "../../acts/lockdown-acts.ts";
 import { promotedMax } from "../../queues/claim-candidates.ts";
 import type { ClaimInput } from "../../store.ts";
-import { getLockdown } from "../acts/lockdown-acts.ts";
+import { driveAct } from "../acts/drive-act.ts";
 import { type Answer, MetOthers } from "../transaction/answers.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import { askFronts, type ClaimAnswer, leaseJobs } from "./lease-jobs.ts";
@@ -20,7 +21,7 @@ export async function claimJobs(tx: Transaction, claims: ClaimInput[]): Promise<
     const promoting = promoteDue(tx.sql, nowMs, promotedMax);
     const asked = askFronts(tx, claims);
     // Once the claimable jobs are read, a lockdown waits for this transaction; one that came before them is seen here.
-    const locking = getLockdown(tx.sql);
+    const locking = driveAct(tx.sql, getLockdown());
     // Together: if the connection breaks, all of them fail, and one that nobody waits for would end the hub.
     const [promoted, lockdown] = await Promise.all([promoting, locking]);
     return [promoted, asked, lockdown] as const;

@@ -1,10 +1,10 @@
+import { lockWorker } from "../../acts/worker-rows.ts";
 import { briefOf } from "../../jobs/job-brief.ts";
 import { claimRefused } from "../../log/act-events.ts";
 import { isPaused, nextPause } from "../../queues/claim-pause.ts";
 import type { ChangeAnswer } from "../../store.ts";
 import type { RefusedClaim } from "../../worker-store.ts";
-import { tellWorker } from "../acts/worker-acts.ts";
-import { lockWorker } from "../acts/worker-row.ts";
+import { driveAct, readDriver, tellWorker } from "../acts/drive-act.ts";
 import { writeJob } from "../jobs/change-jobs.ts";
 import { lockJobs } from "../transaction/lock-jobs.ts";
 import type { Transaction } from "../transaction/transaction.ts";
@@ -15,7 +15,7 @@ export async function refuseClaim(
   input: RefusedClaim,
 ): Promise<{ answers: ChangeAnswer[]; pausedUntil: number; isNew: boolean } | null> {
   const { workerId, leases, refusal, rules, origin } = input;
-  const worker = await lockWorker(tx.sql, workerId);
+  const worker = await driveAct(tx.sql, lockWorker(readDriver, workerId));
   if (worker === null) return null;
   const jobs = await lockJobs(
     tx,

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { WritError } from "../../../core/errors.ts";
-import { MetOthers, RefusedAct } from "../transaction/answers.ts";
+import { RefusedAct } from "../../acts/refused-act.ts";
+import { MetOthers } from "../transaction/answers.ts";
 import { blame } from "./postgres-error.ts";
 
 const stated = (code: string) => Object.assign(new Error("said by the server"), { code });

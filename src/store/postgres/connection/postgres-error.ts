@@ -1,5 +1,6 @@
 import { codeOf, WritError } from "../../../core/errors.ts";
-import { MetOthers, RefusedAct } from "../transaction/answers.ts";
+import { RefusedAct } from "../../acts/refused-act.ts";
+import { MetOthers } from "../transaction/answers.ts";
 
 /**
  * What an error of PostgreSQL means for us. `act`: only this act is wrong. `again`: it met another transaction, and works

@@ -1,12 +1,7 @@
 import type { Quota } from "../../../core/jobs/quota.ts";
 import { ParkedClaims } from "../../queues/parked-claims.ts";
 import { QueueBook, type QueueRow } from "../../queues/queue-book.ts";
-import {
-  type Lockdown,
-  lockdownError,
-  type TenantLockdown,
-  tenantLockdownError,
-} from "../../response-store.ts";
+import { type Lockdown, refuseInLockdown, type TenantLockdown } from "../../response-store.ts";
 import { ClaimFloors } from "../claims/claim-floors.ts";
 import type { Connection } from "../connection/connection.ts";
 import { HeldJobs } from "../transaction/held-jobs.ts";
@@ -107,12 +102,9 @@ export class SharedState {
     return ++this.#turn;
   }
 
-  /** Throws if this worker may claim nothing now. Returns the tenants whose jobs must not be leased. */
+  /** Throws if a worker of this tenant may claim nothing now. Returns the tenants whose jobs must not be leased. */
   refuseInLockdown(tenantId: string | null): Set<string> {
-    if (this.lockdown !== null) throw lockdownError(this.lockdown);
-    const own = this.lockedTenants.find((one) => one.tenantId === tenantId);
-    if (own !== undefined) throw tenantLockdownError(own);
-    return new Set(this.lockedTenants.map((one) => one.tenantId));
+    return refuseInLockdown(tenantId, { lockdown: this.lockdown, tenants: this.lockedTenants });
   }
 
   #setQueue(row: QueueRow): void {

@@ -1,6 +1,6 @@
 import { dueAt, graced } from "../../../core/jobs/due.ts";
 import type { ChangeRules } from "../../../core/jobs/outcome.ts";
-import { lockAllWorkers } from "../acts/worker-row.ts";
+import { lockAllWorkersText } from "../acts/worker-row.ts";
 import { lockJobs } from "../transaction/lock-jobs.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import { writeJob } from "./change-jobs.ts";
@@ -43,7 +43,7 @@ export async function graceLeases(
   tx: Transaction,
   input: { nowMs: number; leaseMs: number },
 ): Promise<{ extended: string[] }> {
-  await lockAllWorkers(tx.sql);
+  await tx.sql.run(lockAllWorkersText);
   const rows = await tx.sql.rows(
     `SELECT ${recordColumns} FROM ${recordFrom("active")} ORDER BY j.seq FOR UPDATE OF s`,
   );

@@ -1,4 +1,4 @@
-import { lockAllWorkers } from "../acts/worker-row.ts";
+import { lockAllWorkersText } from "../acts/worker-row.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 
 const moved = [
@@ -14,7 +14,7 @@ const moved = [
 
 /** Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays. */
 export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): Promise<{ shifted: number }> {
-  await lockAllWorkers(tx.sql);
+  await tx.sql.run(lockAllWorkersText);
   let shifted = 0;
   // Exactly the jobs that a worker holds and those that may not wait for ever.
   for (const place of ["active", "ready", "delayed"]) {

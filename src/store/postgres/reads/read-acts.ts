@@ -1,8 +1,8 @@
 import type { ActName } from "../../act-names.ts";
+import { type ColdRead, coldRead, isColdRead } from "../../acts/cold-acts.ts";
 import type { Store } from "../../store.ts";
-import { getLogReader, nextMessage } from "../acts/alert-acts.ts";
 import { countEvents, findAuditMark, readSealed, searchAudit } from "../acts/audit-acts.ts";
-import { getLockdown, listLockedTenants } from "../acts/lockdown-acts.ts";
+import { driveAct, readDriver } from "../acts/drive-act.ts";
 import { findObject, getObject, listJobObjects, listObjectUsage, listUploads } from "../acts/object-row.ts";
 import { getOutputNotes } from "../acts/output-acts.ts";
 import {
@@ -13,12 +13,7 @@ import {
   listWaitingQueues,
   surveyQueues,
 } from "../acts/queue-acts.ts";
-import { findSession } from "../acts/session-acts.ts";
 import { readStatistics } from "../acts/statistics-acts.ts";
-import { findToken, listTokens } from "../acts/token-acts.ts";
-import { listWorkerMetrics } from "../acts/worker-metrics.ts";
-import { getWorkerOwner } from "../acts/worker-owner.ts";
-import { getWorker, listWorkers } from "../acts/worker-row.ts";
 import type { Connection } from "../connection/connection.ts";
 import { compareDatabase } from "../database/compare-database.ts";
 import { getSmallOutput } from "../jobs/small-outputs.ts";
@@ -41,11 +36,6 @@ const oneStatement = {
   listObjectUsage,
   getReceiptSignature,
   getForgottenJob,
-  getWorker,
-  listWorkers,
-  listWorkerMetrics,
-  findToken,
-  listTokens,
   getQuota,
   listQuotas,
   readEvents,
@@ -53,10 +43,6 @@ const oneStatement = {
   readSealed,
   countEvents,
   findAuditMark,
-  getLockdown,
-  listLockedTenants,
-  getLogReader,
-  nextMessage,
   readStatistics,
   // Asked for every second: so it is noticed too if an older state is loaded while connections stay open.
   getDatabase: (sql: Connection, _: unknown, { inUse }: ReadContext) => compareDatabase(sql, inUse),
@@ -72,16 +58,18 @@ const oneMoment = {
   listQueues,
   listWaitingQueues,
   searchAudit,
-  findSession,
-  getWorkerOwner,
 } as const;
+
+const severalStatements = new Set<string>([...Object.keys(oneMoment), "getWorkerOwner", "getLogReader"]);
 
 const readActs = { ...oneStatement, ...oneMoment };
 
-export type ReadActName = keyof typeof readActs;
+type OwnReadName = keyof typeof readActs;
+
+export type ReadActName = OwnReadName | ColdRead;
 
 type ReadActs = {
-  [Name in ReadActName]: (
+  [Name in OwnReadName]: (
     sql: Connection,
     input: Parameters<Store[Name]>[0] & object,
     context: ReadContext,
@@ -89,7 +77,7 @@ type ReadActs = {
 };
 
 export function isReadAct(name: ActName): name is ReadActName {
-  return name in readActs;
+  return name in readActs || isColdRead(name);
 }
 
 /** All of these look up rows by indexes. The statistics of tables that fill and empty within seconds may say that none is needed. */
@@ -100,13 +88,22 @@ export async function runRead(
   { name, input }: { name: ReadActName; input: unknown },
   context: ReadContext,
 ): Promise<unknown> {
-  const typed: ReadActs = readActs;
-  const act = typed[name] as (sql: Connection, input: unknown, context: ReadContext) => Promise<unknown>;
-  if (!(name in oneMoment)) return act(sql, input, context);
+  if (!severalStatements.has(name)) return readOnce(sql, { name, input }, context);
   await sql.script(beginText);
   try {
-    return await act(sql, input, context);
+    return await readOnce(sql, { name, input }, context);
   } finally {
     await sql.commit().catch(() => {});
   }
+}
+
+function readOnce(
+  sql: Connection,
+  { name, input }: { name: ReadActName; input: unknown },
+  context: ReadContext,
+): Promise<unknown> {
+  if (isColdRead(name)) return driveAct(sql, coldRead(readDriver, name, input));
+  const typed: ReadActs = readActs;
+  const act = typed[name] as (sql: Connection, input: unknown, context: ReadContext) => Promise<unknown>;
+  return act(sql, input, context);
 }

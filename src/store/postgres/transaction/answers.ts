@@ -3,16 +3,6 @@ import { WritError } from "../../../core/errors.ts";
 /** What one act of a group is answered; `again` if it has to be done once more. */
 export type Answer = { value: unknown } | { error: unknown } | { again: true };
 
-/** Thrown by an act that must be rolled back but still return a value. */
-export class RefusedAct extends Error {
-  readonly answer: unknown;
-
-  constructor(answer: unknown) {
-    super("refused");
-    this.answer = answer;
-  }
-}
-
 /** Others have changed meanwhile what a group was decided by: it is done again. */
 export class MetOthers extends Error {}
 

@@ -1,8 +1,8 @@
 import type { ActName } from "../../act-names.ts";
+import { type ColdWrite, coldWrite, isColdWrite } from "../../acts/cold-acts.ts";
 import type { Store } from "../../store.ts";
-import { advanceLogReader, finishMessage, listWatched } from "../acts/alert-acts.ts";
 import { saveAuditMark, sealEvents, skipEvents } from "../acts/audit-acts.ts";
-import { liftLockdown, liftTenant, lockDown, lockTenant } from "../acts/lockdown-acts.ts";
+import { driveAct, writeDriver } from "../acts/drive-act.ts";
 import {
   arriveObject,
   dropObject,
@@ -14,20 +14,9 @@ import {
   reserveUpload,
 } from "../acts/object-acts.ts";
 import { dropOutputs, noteOutputs } from "../acts/output-acts.ts";
-import { ping, putQuota, setQueuePaused } from "../acts/queue-acts.ts";
-import { createLoginCode, createSession, removeSession, takeLoginCode } from "../acts/session-acts.ts";
+import { ping } from "../acts/queue-acts.ts";
 import { addStatistics } from "../acts/statistics-acts.ts";
-import { createToken, refreshToken, revokeToken } from "../acts/token-acts.ts";
-import {
-  blockWorker,
-  heartbeatWorker,
-  noteSignsOfLife,
-  registerWorker,
-  removeWorker,
-  retireSilentWorkers,
-  setWorker,
-} from "../acts/worker-acts.ts";
-import { saveWorkerMetrics } from "../acts/worker-metrics.ts";
+import { heartbeatWorker, noteSignsOfLife } from "../acts/worker-acts.ts";
 import { claimJobs } from "../claims/claim-jobs.ts";
 import { promoteJobs } from "../claims/promote-jobs.ts";
 import { raiseAttempts, recallJobs } from "../claims/recall-jobs.ts";
@@ -46,7 +35,7 @@ import type { Transaction } from "./transaction.ts";
 /** Acts that share a transaction with others of their kind. They begin it themselves, with what they read. */
 export const groupActs = { submitJobs, claimJobs, changeJobs, heartbeatWorker, noteOutputs, recordEvents };
 
-type SingleName = Exclude<ActName, ReadActName | keyof typeof groupActs | "unparkClaim">;
+type SingleName = Exclude<ActName, ReadActName | ColdWrite | keyof typeof groupActs | "unparkClaim">;
 type SingleActs = {
   [Name in SingleName]: (
     tx: Transaction,
@@ -74,33 +63,11 @@ const singleActs: SingleActs = {
   dropObject,
   listExpired,
   forgetObjects,
-  registerWorker,
-  setWorker,
-  blockWorker,
   refuseClaim,
-  removeWorker,
-  retireSilentWorkers,
   noteSignsOfLife,
-  saveWorkerMetrics,
-  createToken,
-  revokeToken,
-  refreshToken,
-  createSession,
-  removeSession,
-  createLoginCode,
-  takeLoginCode,
-  putQuota,
-  setQueuePaused,
   pruneEvents,
   sealEvents,
   saveAuditMark,
-  lockDown,
-  liftLockdown,
-  lockTenant,
-  liftTenant,
-  advanceLogReader,
-  finishMessage,
-  listWatched,
   addStatistics,
   skipEvents,
   ping,
@@ -113,6 +80,7 @@ const singleActs: SingleActs = {
 export const leaderActs: ReadonlySet<ActName> = new Set(["advanceLogReader", "finishMessage"]);
 
 export function runSingle(tx: Transaction, name: ActName, input: unknown): Promise<unknown> {
+  if (isColdWrite(name)) return driveAct(tx.sql, coldWrite(writeDriver(tx), name, input));
   const act = singleActs[name as SingleName] as (tx: Transaction, input: unknown) => Promise<unknown>;
   return act(tx, input);
 }

@@ -1,11 +1,12 @@
 import { WritError } from "../../../core/errors.ts";
 import type { ActName } from "../../act-names.ts";
+import { RefusedAct } from "../../acts/refused-act.ts";
 import type { DatabaseInUse } from "../../database/database-in-use.ts";
 import type { ConnectionSettings } from "../connection/connection.ts";
 import { blame, storeUnavailable } from "../connection/postgres-error.ts";
 import type { ServerPulse } from "../connection/server-pulse.ts";
 import type { Committed } from "../hubs/wake-message.ts";
-import { type Answer, describeError, RefusedAct } from "./answers.ts";
+import { type Answer, describeError } from "./answers.ts";
 import { Lane } from "./lane.ts";
 import { type StoreContext, Transaction } from "./transaction.ts";
 import { groupActs, leaderActs, runSingle } from "./write-acts.ts";

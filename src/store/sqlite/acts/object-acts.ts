@@ -1,3 +1,4 @@
+import { RefusedAct } from "../../acts/refused-act.ts";
 import {
   type ArrivedObject,
   checkArtifactBytes,
@@ -9,7 +10,7 @@ import {
   unfinishedMax,
   type WantedObject,
 } from "../../object-store.ts";
-import { type Context, RefusedAct } from "../context.ts";
+import type { Context } from "../context.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
 const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS folderId, object_key AS objectKey,

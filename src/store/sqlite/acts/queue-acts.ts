@@ -1,34 +1,15 @@
-import type { Origin } from "../../../core/events.ts";
 import { type JobState, jobStates } from "../../../core/jobs/job.ts";
 import type { Quota } from "../../../core/jobs/quota.ts";
-import { queuePaused, quotaChanged } from "../../log/act-events.ts";
 import { listWaitingQueues as listWaiting, type WaitingQueue } from "../../queues/list-waiting-queues.ts";
 import { type ScheduledOf, summarizeQueues } from "../../queues/summarize-queues.ts";
 import { type QueueSurveyLine, surveyQueues as survey } from "../../queues/survey-queues.ts";
 import type { QueueSummary, TenantUsage } from "../../store.ts";
 import type { Context } from "../context.ts";
 import { schemaVersion } from "../database/migrate.ts";
-import { appendEvent } from "../log/event-log.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
 export function getQuota(context: Context, { tenantId }: { tenantId: string }): Quota {
   return context.book.quota(tenantId);
-}
-
-export function putQuota(
-  context: Context,
-  input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null },
-): void {
-  const { tenantId, quota, nowMs, origin } = input;
-  context.sql.run(
-    "INSERT INTO quotas (tenant_id, quota) VALUES (?, ?) ON CONFLICT (tenant_id) DO UPDATE SET quota = excluded.quota",
-    tenantId,
-    JSON.stringify(quota),
-  );
-  context.book.setQuota(tenantId, quota);
-  appendEvent(context, quotaChanged(tenantId, quota, { nowMs, origin }));
-  // A higher limit may release jobs that were held back.
-  context.notice.released(context.book.tenant(tenantId).queues);
 }
 
 export function listQuotas({ book }: Context): TenantUsage[] {
@@ -66,18 +47,6 @@ export function surveyQueues(context: ReadContext): QueueSurveyLine[] {
     oldestOf: ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at,
     scheduledOf: scheduledIn(context),
   });
-}
-
-export function setQueuePaused(
-  context: Context,
-  { type, paused, nowMs, origin }: { type: string; paused: boolean; nowMs: number; origin: Origin | null },
-): void {
-  if (context.book.isPaused(type) === paused) return;
-  if (paused) context.sql.run("INSERT INTO paused_types (type) VALUES (?)", type);
-  else context.sql.run("DELETE FROM paused_types WHERE type = ?", type);
-  context.book.setPaused(type, paused);
-  appendEvent(context, queuePaused(type, paused, { nowMs, origin }));
-  if (!paused) context.notice.released(context.book.all().filter(({ facts }) => facts.type === type));
 }
 
 /** After a failed commit, a ping tries a write, so that health stays red until the disk accepts writes again. */

@@ -1,9 +1,11 @@
 import type { JobRecord } from "../../../core/jobs/job.ts";
+import { getLockdown, listLockedTenants } from "../../acts/lockdown-acts.ts";
 import { Candidates, promotedMax, type ReadPage } from "../../queues/claim-candidates.ts";
 import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../../queues/deal-jobs.ts";
 import type { Candidate } from "../../queues/queue-book.ts";
+import { refuseInLockdown } from "../../response-store.ts";
 import type { ClaimInput, ClaimOutcome } from "../../store.ts";
-import { refuseInLockdown } from "../acts/lockdown-acts.ts";
+import { driveAct } from "../acts/drive-act.ts";
 import type { Context } from "../context.ts";
 import { isDamage } from "../database/sqlite-error.ts";
 import { jobColumns, jobWidth, type Row, readJob } from "../jobs/job-row.ts";
@@ -26,7 +28,10 @@ export function leaseJobs(
 ): ClaimOutcome {
   const { sql, book, tallies, macKey } = context;
   const { rules, max, origin = null } = input;
-  const locked = refuseInLockdown(context, input.worker.tenantId);
+  const locked = refuseInLockdown(input.worker.tenantId, {
+    lockdown: driveAct(sql, getLockdown()),
+    tenants: driveAct(sql, listLockedTenants()),
+  });
   promoteDue(context, rules.nowMs, promotedMax);
   return dealJobs(
     {

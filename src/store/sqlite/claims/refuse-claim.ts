@@ -1,9 +1,10 @@
+import { lockWorker } from "../../acts/worker-rows.ts";
 import { briefOf } from "../../jobs/job-brief.ts";
 import { claimRefused } from "../../log/act-events.ts";
 import { isPaused, nextPause } from "../../queues/claim-pause.ts";
 import type { ChangeAnswer } from "../../store.ts";
 import type { RefusedClaim } from "../../worker-store.ts";
-import { getWorker } from "../acts/worker-row.ts";
+import { driveAct, readDriver } from "../acts/drive-act.ts";
 import type { Context } from "../context.ts";
 import { changeJob } from "../jobs/change-jobs.ts";
 import { appendEvent } from "../log/event-log.ts";
@@ -14,7 +15,7 @@ export function refuseClaim(
   input: RefusedClaim,
 ): { answers: ChangeAnswer[]; pausedUntil: number; isNew: boolean } | null {
   const { workerId, leases, refusal, rules, origin } = input;
-  const worker = getWorker(context, { workerId });
+  const worker = driveAct(context.sql, lockWorker(readDriver(context), workerId));
   if (worker === null) return null;
   const answers = leases.map(({ jobId, fence }): ChangeAnswer => {
     const change = { act: "reject", fence, reason: refusal.reason } as const;

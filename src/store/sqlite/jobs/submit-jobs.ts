@@ -1,11 +1,12 @@
 import type { Origin } from "../../../core/events.ts";
 import { submitEffects } from "../../../core/jobs/effects.ts";
 import { type NewJob, newJobRecord } from "../../../core/jobs/job.ts";
+import { RefusedAct } from "../../acts/refused-act.ts";
 import { sealJob } from "../../jobs/job-seal.ts";
 import { answerRepeat, type KnownJob, refusalByQuota } from "../../jobs/submit-rules.ts";
 import type { SubmitOutcome } from "../../store.ts";
 import { openQueue } from "../claims/queue-rows.ts";
-import { type Context, RefusedAct } from "../context.ts";
+import type { Context } from "../context.ts";
 import { applyEffects } from "./apply-effects.ts";
 import { insertJob } from "./job-row.ts";
 

@@ -1,12 +1,11 @@
 import type { ReadName } from "../../act-names.ts";
+import { type ColdRead, coldRead, isColdRead } from "../../acts/cold-acts.ts";
 import type { Store } from "../../store.ts";
 import { countEvents, readSealed, searchAudit } from "../acts/audit-acts.ts";
+import { driveAct, readDriver } from "../acts/drive-act.ts";
 import { listObjectUsage } from "../acts/object-acts.ts";
 import { listQueues, listWaitingQueues, surveyQueues } from "../acts/queue-acts.ts";
 import { readStatistics } from "../acts/statistics-acts.ts";
-import { listTokens } from "../acts/token-acts.ts";
-import { listWorkerMetrics } from "../acts/worker-metrics.ts";
-import { listWorkers } from "../acts/worker-row.ts";
 import { readEvents } from "../log/event-log.ts";
 import { getForgottenJob } from "../log/kept-receipts.ts";
 import { getReceiptSignature } from "../log/receipt-signatures.ts";
@@ -15,7 +14,7 @@ import type { ReadContext } from "./read-context.ts";
 import { getQueuePosition } from "./read-jobs.ts";
 
 type ReadActs = {
-  [Name in ReadName]: (
+  [Name in Exclude<ReadName, ColdRead>]: (
     context: ReadContext,
     input: Parameters<Store[Name]>[0] & object,
   ) => Awaited<ReturnType<Store[Name]>>;
@@ -29,9 +28,6 @@ const readActs: ReadActs = {
   countJobs,
   getQueuePosition,
   listObjectUsage,
-  listWorkers,
-  listWorkerMetrics,
-  listTokens,
   listQueues,
   surveyQueues,
   listWaitingQueues,
@@ -43,6 +39,7 @@ const readActs: ReadActs = {
 };
 
 export function runReadAct(context: ReadContext, name: ReadName, input: unknown): unknown {
+  if (isColdRead(name)) return driveAct(context.sql, coldRead(readDriver(context), name, input));
   const act = readActs[name] as (context: ReadContext, input: unknown) => unknown;
   return act(context, input);
 }

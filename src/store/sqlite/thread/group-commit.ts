@@ -1,8 +1,9 @@
 import type { WritError } from "../../../core/errors.ts";
 import { isWrite } from "../../act-names.ts";
+import { RefusedAct } from "../../acts/refused-act.ts";
 import { runAct } from "../acts.ts";
 import { handOver } from "../claims/hand-over.ts";
-import { type Context, flushContext, markContext, RefusedAct, rollBackContext } from "../context.ts";
+import { type Context, flushContext, markContext, rollBackContext } from "../context.ts";
 import type { Database } from "../database/database.ts";
 import { blame, isDamage, storeUnavailable } from "../database/sqlite-error.ts";
 import { describeError } from "./answer-error.ts";

@@ -1,0 +1,112 @@
+import type { ChangeContext } from "../../../core/jobs/effects.ts";
+import type { Act, Answer, DriverWork, Query, SqlValue } from "../../acts/act.ts";
+import { Columns, number } from "../../acts/columns.ts";
+import type { ReadDriver, WorkerTable, WriteDriver } from "../../acts/driver.ts";
+import { workerColumns } from "../../acts/worker-rows.ts";
+import type { WorkerRecord } from "../../worker-store.ts";
+import type { Context } from "../context.ts";
+import type { SqlValue as Bound, Connection } from "../database/connection.ts";
+import { loadJobs } from "../jobs/job-row.ts";
+import { writeJob } from "../jobs/write-job.ts";
+import { appendEvent } from "../log/event-log.ts";
+
+/** Runs an act to its end: here every statement is answered at once. */
+export function driveAct<T>(sql: Connection, act: Act<T>): T {
+  let step = act.next();
+  while (!step.done) step = act.next(answerOf(sql, step.value));
+  return step.value;
+}
+
+function answerOf(sql: Connection, step: Query | DriverWork): Answer {
+  const answer: Answer = { rows: [], count: 0 };
+  if (step.wants === "work") void step.work();
+  else if (step.wants === "count") answer.count = sql.run(render(step.text), ...step.values.map(bound));
+  else answer.rows = sql.all(render(step.text), ...step.values.map(bound));
+  return answer;
+}
+
+const rendered = new Map<string, string>();
+
+/** The text of an act as SQLite reads it. Texts are constants, so there are a few hundred at most. */
+function render(text: string): string {
+  let own = rendered.get(text);
+  if (own === undefined) {
+    own = text
+      .replaceAll(/\s+FOR (?:UPDATE|KEY SHARE)(?: OF \w+)?(?: SKIP LOCKED)?/g, "")
+      .replaceAll(/= ANY \((\?\d*)\)/g, "IN (SELECT value FROM json_each($1))")
+      .replaceAll(/\bnumber\b/g, "rowid");
+    rendered.set(text, own);
+  }
+  return own;
+}
+
+function bound(value: SqlValue): Bound {
+  if (typeof value === "boolean") return Number(value);
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+type CountContext = Pick<Context, "tallies" | "workers">;
+
+export function readDriver(context: CountContext): ReadDriver {
+  return {
+    workers: workerTable(context),
+    // biome-ignore lint/correctness/useYield: what memory holds needs no statement.
+    *logEnd() {
+      return context.tallies.get("event_seq");
+    },
+  };
+}
+
+export function writeDriver(context: Context): WriteDriver {
+  const { sql, book, notice } = context;
+  return {
+    ...readDriver(context),
+    book,
+    notice,
+    heldAttempts: "SELECT id, attempt FROM jobs WHERE status IN ('assigned', 'running')",
+    send: (text, ...values) => void sql.run(render(text), ...values.map(bound)),
+    append: (event) => appendEvent(context, event),
+    changeSettings: (inBook) => inBook?.(book),
+    // A claim is an act of its own, in the same thread.
+    *stopClaims() {},
+    countWorker() {},
+    tellWorker: (workerId, now) => notice.worker(workerId, now),
+    disconnectJobs: (workerId, how) => disconnectJobs(context, workerId, how),
+    forgetWorker() {},
+  };
+}
+
+/** There is no index by worker, so this looks at all held jobs. */
+function disconnectJobs(context: Context, workerId: string, how: ChangeContext): void {
+  if (context.workers.of(workerId).active === 0) return;
+  const held = loadJobs(
+    context,
+    "WHERE due_at IS NOT NULL AND status IN ('assigned', 'running') AND worker_id = ? ORDER BY seq",
+    workerId,
+  );
+  for (const job of held) writeJob(context, job, { act: "disconnect" }, how);
+}
+
+const stored = new Columns({
+  ...workerColumns,
+  completed: number("w.completed"),
+  failed: number("w.failed"),
+});
+const select = `SELECT ${stored.list} FROM workers w`;
+
+/** What has not been written yet is counted in memory. */
+function workerTable(context: CountContext): WorkerTable {
+  return {
+    select,
+    counts: ["completed", "failed"],
+    read(row): WorkerRecord {
+      const { completed, failed, ...worker } = stored.read(row);
+      const counted = context.workers.of(worker.id);
+      return {
+        ...worker,
+        currentJobs: counted.active,
+        jobCounts: { completed: completed + counted.completed, failed: failed + counted.failed },
+      };
+    },
+  };
+}
