@@ -201,6 +201,21 @@ test.each([
   });
 });
 
+test("run makes four calls: the start, both outputs, and one status", async () => {
+  const calls: string[] = [];
+  const service = endedJob({ state: State.EXITED, exitCode: 0 }, { out: "hi\n" });
+  const counted = Object.entries(service).map(([name, method]) => [
+    name,
+    (...args: never[]) => {
+      calls.push(name);
+      return (method as (...args: never[]) => unknown)(...args);
+    },
+  ]);
+  const { run } = await withHub(Object.fromEntries(counted));
+  expect(await run(["run", "echo", "hi"])).toEqual({ exitCode: 0, stdout: "hi\n", stderr: "" });
+  expect(calls.toSorted()).toEqual(["getStatus", "startJob", "streamOutput", "streamOutput"]);
+});
+
 test("run --detach prints the id and waits for nothing", async () => {
   const { run } = await withHub({ startJob: () => ({ jobId: id }) });
   expect(await run(["run", "--detach", "sleep", "1"])).toEqual({

@@ -19,6 +19,8 @@ export type StreamAttemptsOptions = {
   goOn?: boolean | undefined;
   /** Called when an attempt has ended and another one follows or may follow. */
   onNext?: ((next: { attempt: number; job: RpcJob }) => void) | undefined;
+  /** How to ask for the job, for several streams of one job that share the answers. By default each asks for itself. */
+  status?: ((signal: AbortSignal) => Promise<RpcJob>) | undefined;
   /** Called before it tries again because the hub could not be reached. */
   onTrouble?: ((error: unknown) => void) | undefined;
   signal?: AbortSignal | undefined;
@@ -40,9 +42,10 @@ type StreamDeps = {
  * restart of the hub it asks for the rest, from the first byte that it has not yielded yet.
  */
 export async function* streamAttempts(
-  deps: StreamDeps,
+  own: StreamDeps,
   options: StreamAttemptsOptions,
 ): AsyncGenerator<AttemptChunk> {
+  const deps = { ...own, status: options.status ?? own.status };
   const deadline = openDeadline(deps.clock, { signal: options.signal });
   const { signal } = deadline;
   const follow = options.follow ?? true;
@@ -54,15 +57,18 @@ export async function* streamAttempts(
     pace: new Pace(deps),
   };
   try {
-    const first = await deps.status(signal);
-    source.pace.answered();
-    // A job that nobody has claimed yet has no attempt; a follower means the first one.
     const position: StreamPosition = {
-      attempt: options.attempt ?? Math.max(1, first.attempt),
+      attempt: options.attempt ?? 0,
       offset: options.offset ?? 0,
       isNext: false,
     };
-    if (!follow) return yield* readWhatIsThere(source, position, first);
+    if (!follow || options.attempt === undefined) {
+      const first = await deps.status(signal);
+      source.pace.answered();
+      // A job that nobody has claimed yet has no attempt; a follower means the first one.
+      position.attempt ||= Math.max(1, first.attempt);
+      if (!follow) return yield* readWhatIsThere(source, position, first);
+    }
     for (;;) {
       const job = yield* readAttempt(source, position);
       if (job === null) return;

@@ -82,10 +82,11 @@ function givenConnection(command: Command): string {
 async function followUntilEnd(jobs: Jobs, input: FollowInput, notices: WaitNotices): Promise<number> {
   const { stops } = input.context;
   const reading = new AbortController();
-  const copied = copyBoth(jobs, { ...input, notices }, reading.signal);
+  const status = sharedStatus(jobs, input.jobId);
+  const copied = copyBoth(jobs, { ...input, notices, status }, reading.signal);
   try {
     const end = await Promise.race([copied, whenAborted(stops.requested).then(() => "stop" as const)]);
-    if (end === "all") return await conclude(jobs, input);
+    if (end === "all") return conclude(input, await status(reading.signal));
     if (input.onLeave === "detach") {
       say(input, `detached; job ${input.jobId} continues; to stop it: ${commandAgain(input, "stop")}`);
       return end === "gone" ? readerGoneCode : stops.exitCode;
@@ -100,10 +101,30 @@ async function followUntilEnd(jobs: Jobs, input: FollowInput, notices: WaitNotic
   }
 }
 
+type AskStatus = (signal: AbortSignal) => Promise<RpcJob>;
+
+/** Asks for the job on behalf of both streams: they share a call in progress, and the answer once the job has ended. */
+function sharedStatus(jobs: Jobs, jobId: string): AskStatus {
+  let shared: Promise<RpcJob> | undefined;
+  return (signal) => {
+    shared ??= jobs
+      .status(jobId, { signal })
+      .then((job) => {
+        if (!isOver(job) || job.output_arriving) shared = undefined;
+        return job;
+      })
+      .catch((error) => {
+        shared = undefined;
+        throw error;
+      });
+    return shared;
+  };
+}
+
 /** Returns `gone` when the reader of our output has closed its end before the job ended. */
 async function copyBoth(
   jobs: Jobs,
-  { notices, ...input }: FollowInput & { notices: WaitNotices },
+  { notices, ...input }: FollowInput & { notices: WaitNotices; status: AskStatus },
   signal: AbortSignal,
 ): Promise<"all" | "gone"> {
   const { context } = input;
@@ -135,9 +156,8 @@ export function announceAttempt({ stderr }: CliContext, attempt: number, job: Rp
   stderr.write(`jobctl: attempt ${attempt - 1} has ended${why}; following attempt ${attempt}\n`);
 }
 
-async function conclude(jobs: Jobs, input: FollowInput): Promise<number> {
-  const { context, command, jobId, asked = {} } = input;
-  const job = await jobs.status(jobId);
+function conclude(input: FollowInput, job: RpcJob): number {
+  const { context, command, asked = {} } = input;
   if (!isOver(job))
     throw new WritError("INTERNAL", `the job's output has ended, but the job is ${job.state}`);
   if (wantsJson(command)) context.stdout.write(`${safeJson(job)}\n`);
