@@ -13,7 +13,7 @@ import { figure, median } from "./_figures.ts";
 /**
  * The CPU time that it takes to seal submitted jobs with one event each, and to check them when they are claimed: by a seal for
  * each document and a hash for each event, as today, and by frames for groups of several sizes. The SHA-256 of the document is
- * known in both. Usage: npm run bench -- frames [jobs]
+ * known in both. Usage: npm run bench -- frames [jobs] Why: ADR 0105.
  */
 const jobs = Number(process.argv[2] ?? 16_000);
 const rounds = 5;

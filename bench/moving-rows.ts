@@ -8,7 +8,7 @@ import { figure, median } from "./_figures.ts";
 
 /**
  * What SQLite computes to insert, claim and end a job: as one row that changes, as in our schema, and as rows that move from
- * table to table, as on PostgreSQL. Commits are not counted. Usage: npm run bench -- moving-rows [jobs]
+ * table to table, as on PostgreSQL. Commits are not counted. Usage: npm run bench -- moving-rows [jobs] Why: ADR 0081.
  */
 const jobs = Number(process.argv[2] ?? 30_000);
 const groupJobs = 100;

@@ -14,6 +14,7 @@ import { startPostgres } from "./peers/servers.ts";
 /**
  * How fast output is appended: to files of a home, which are synced once at the end, and to PostgreSQL, where each append is
  * a commit. Four senders at once, each with one chunk under way, as workers do. Usage: npm run bench -- output
+ * Why: ADR 0085.
  */
 const rounds = 3;
 const senders = 4;

@@ -6,7 +6,7 @@ import { startPostgres } from "./peers/servers.ts";
 
 /**
  * What one transaction of five statements costs with each client: the time that it takes, and the time that the client
- * computes. Usage: npm run bench -- postgres-client
+ * computes. Usage: npm run bench -- postgres-client Why: ADR 0079.
  */
 const rounds = 5;
 const transactionsOf = new Map([

@@ -8,6 +8,7 @@ import { type Bench, openStoreBench } from "./postgres/store-bench.ts";
  * The PostgreSQL store without a hub in front of it, on a server of its own: submissions by 16 producers, batches of 1,000,
  * claims and ends in batches of 100, each with the CPU time of a job here and in the database, and the bytes of its log.
  * Then what claims cost when many jobs wait, and while a transaction of somebody else stays open.
+ * Why: ADR 0087, ADR 0091.
  * Usage: npm run bench -- postgres-store [--jobs N] [--figures submit,bulk,drain,pending,snapshot]
  */
 const options = readOptions();

@@ -5,7 +5,7 @@ export type ActName = Exclude<keyof Store, "onCommit" | "close">;
 /**
  * Where a method is done. `write`: it changes something. `ordered`: it reads a few rows in turn with the writes, because
  * requests wait for it. `read`: it may take long, or is asked for often, and is done beside the writes on a connection of
- * its own. It shows everything that was answered before it was called, as all of them do.
+ * its own. It shows everything that was answered before it was called, as all of them do. Why: ADR 0059.
  */
 const actKinds = {
   submitJobs: "write",

@@ -1,4 +1,7 @@
-/** The part of the store that knows the files of users and jobs: whose they are, how large, and until when they exist. */
+/**
+ * The part of the store that knows the files of users and jobs: whose they are, how large, and until when they exist.
+ * Why: ADR 0041, ADR 0093.
+ */
 export type ObjectStore = {
   /**
    * Announces uploads, all or none: with their sizes, as far as those are known, a tenant must stay within its

@@ -3,7 +3,7 @@ import type { OutputStream } from "../core/jobs/output-stream.ts";
 /**
  * A table that all hubs of a database share, for what attempts append while they run. An output is chunks at offsets; older
  * chunks can be exchanged for segments, which are objects outside of the database. Every call is one transaction, and what
- * it has answered would survive a power failure of the server.
+ * it has answered would survive a power failure of the server. Why: ADR 0085.
  */
 export type OutputTable = {
   /** Appends all bytes if `offset` is the size, otherwise none. */

@@ -1,7 +1,10 @@
 import { WritError } from "../core/errors.ts";
 import type { Origin } from "../core/events.ts";
 
-/** The part of the store that remembers the response to security events: lockdown, alerts, who is watched. */
+/**
+ * The part of the store that remembers the response to security events: lockdown, alerts, who is watched.
+ * Why: ADR 0014.
+ */
 export type ResponseStore = {
   /** Stops all claims and takes all workers offline. False if the hub was already locked. */
   lockDown(input: {

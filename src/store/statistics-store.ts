@@ -1,4 +1,6 @@
-/** The part of the store that keeps statistics: texts of periods, which core/statistics reads and adds. */
+/**
+ * The part of the store that keeps statistics: texts of periods, which core/statistics reads and adds. Why: ADR 0047.
+ */
 export type StatisticsStore = {
   /**
    * Adds each period to what is stored for its time in every resolution, and deletes what is older than that resolution

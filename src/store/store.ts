@@ -31,7 +31,7 @@ import type { WorkerStore } from "./worker-store.ts";
  * eventRange or a notice) is final. An act that does not happen leaves no gap. Only the oldest events are ever removed.
  *
  * A driver reads and writes and decides nothing: the rules are in core/jobs/effects.ts and in the files beside this one.
- * test/store-contract checks every driver against this page.
+ * test/store-contract checks every driver against this page. Why: ADR 0021, ADR 0022.
  */
 export type Store = AccessStore &
   AuditStore &

@@ -4,7 +4,10 @@ import { fenceOf, origin, resultOf } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
-/** What readers of the log rely on, as the page of the Store says it, with two stores open on one database. */
+/**
+ * What readers of the log rely on, as the page of the Store says it, with two stores open on one database.
+ * Why: ADR 0021.
+ */
 export function describeOrder(create: () => StoreUnderTest): void {
   describe("the order of events, in two stores at once", () => {
     const scene = useScene(create);

@@ -18,6 +18,7 @@ export type Answer = { rows: SqlRow[]; count: number };
  *
  * A text is SQL that both databases read, with `?` or `?1` for values and with PostgreSQL's names for what differs: `= ANY (?)`
  * for a list, `FOR UPDATE` for a lock, which SQLite needs none of, and `number` for the order in which rows were inserted.
+ * Why: ADR 0111.
  */
 export type Act<T> = Generator<Query | DriverWork, T, Answer>;
 

@@ -1,3 +1,4 @@
+// Readers of the log, messages that wait to be sent, and who is watched. Why: ADR 0014, ADR 0083.
 import type { AdvanceInput, LogReader, NewMessage, OutboxMessage } from "../response-store.ts";
 import { type Act, all, first, run } from "./act.ts";
 import { Columns, number, text } from "./columns.ts";

@@ -26,7 +26,7 @@ type ColdActs<Driver> = {
   ) => Act<Awaited<ReturnType<Store[Name]>>>;
 };
 
-/** Acts that change something, written once for all drivers. */
+/** Acts that change something, written once for all drivers. Why: ADR 0111. */
 const coldWrites = {
   registerWorker,
   setWorker,

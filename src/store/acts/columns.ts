@@ -8,7 +8,7 @@ type Column<T> = { readonly sql: string; read(value: unknown): T };
 
 /**
  * The columns that make up a record, each under the name of its field. Both the list for SELECT and the reading of a row come
- * from this one table.
+ * from this one table. Why: ADR 0111.
  */
 export class Columns<Row extends object> implements Reader<Row> {
   /** For SELECT and RETURNING. */

@@ -6,7 +6,7 @@ import type { WorkerRecord } from "../worker-store.ts";
 import type { Act, SqlValue } from "./act.ts";
 import type { Reader } from "./columns.ts";
 
-/** What a driver gives to acts that read. */
+/** What a driver gives to acts that read. Why: ADR 0111. */
 export type ReadDriver = {
   readonly workers: WorkerTable;
   /** The number of the last event. */

@@ -15,7 +15,9 @@ const tenantLockdowns = new Columns<TenantLockdown>({ tenantId: text("tenant_id"
 
 type LockInput = { reason: string; userId: string | null; nowMs: number; origin: Origin | null };
 
-/** Locks the hub and takes every worker offline. False if it was already locked: the first reason stays. */
+/**
+ * Locks the hub and takes every worker offline. False if it was already locked: the first reason stays. Why: ADR 0014.
+ */
 export function* lockDown(driver: WriteDriver, input: LockInput): Act<boolean> {
   const { reason, userId, nowMs } = input;
   yield* driver.stopClaims();

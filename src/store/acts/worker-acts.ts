@@ -23,7 +23,7 @@ type RegisterInput = { worker: WorkerRegistration; nowMs: number; origin: Origin
 
 /**
  * A block survives a new registration. A drain does not, because a worker that was drained for an upgrade comes back to
- * work.
+ * work. Why: ADR 0026, ADR 0104.
  */
 export function* registerWorker(
   driver: WriteDriver,

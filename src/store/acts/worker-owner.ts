@@ -7,7 +7,9 @@ import { lockWorker } from "./worker-rows.ts";
 const registered = new Columns({ facts: json<WorkerOwner>("facts") });
 const named = new Columns<WorkerOwner>({ tenantId: nullable(text("tenant_id")) });
 
-/** A registered worker's owner; else that of the newest valid token that names it; null for a free name. */
+/**
+ * A registered worker's owner; else that of the newest valid token that names it; null for a free name. Why: ADR 0026.
+ */
 export function* getWorkerOwner(
   _: ReadDriver,
   { workerId, nowMs }: { workerId: string; nowMs: number },

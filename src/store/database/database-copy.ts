@@ -5,7 +5,7 @@ import { newestSchema, refuseOldSchema, type SchemaStep } from "./schema-steps.t
 /**
  * The interface through which a whole database is copied into another one, whatever drivers they have. Rows travel as they
  * are stored and in bulk: nothing is decided, sealed or logged again. Both drivers read and write the same rows, so what was
- * written can be read back and compared.
+ * written can be read back and compared. Why: ADR 0086.
  */
 export type DatabaseCopy = {
   /** Null if no hub has used it yet. */

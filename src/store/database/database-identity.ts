@@ -1,7 +1,7 @@
 import { WritError } from "../../core/errors.ts";
 import { checkValueOf } from "../../signing/mac.ts";
 
-/** Which database this is, and a check value of the key that seals its documents. */
+/** Which database this is, and a check value of the key that seals its documents. Why: ADR 0030. */
 export type DatabaseIdentity = { id: string; key_check: string };
 
 export function isSealedBy(macKey: Buffer, { id, key_check }: DatabaseIdentity): boolean {

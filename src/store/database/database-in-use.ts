@@ -7,7 +7,7 @@ type WrittenEvent = { ts: number; event: string; job_id: string | null };
 
 /**
  * Which database of a server a hub uses, and how far its log has come. A hub compares its database when it starts; a database
- * that is back after an outage may be an older copy, or another one, and is compared with this.
+ * that is back after an outage may be an older copy, or another one, and is compared with this. Why: ADR 0030.
  */
 export class DatabaseInUse {
   #id: string | null = null;

@@ -26,7 +26,7 @@ export type HubBeat = {
 
 /**
  * A hub's place among those that use the same database. One of them leads: it does what only one may do. A hub that
- * dies loses the lead at once; one that stays silent loses it after `silentMs`.
+ * dies loses the lead at once; one that stays silent loses it after `silentMs`. Why: ADR 0083.
  */
 export type HubSeat = {
   /** How often a hub that waits for the lead should ask for it. */

@@ -2,7 +2,7 @@ import type { DatabaseMove } from "./database-copy.ts";
 import type { DatabaseIdentity } from "./database-identity.ts";
 import { newestSchema, refuseOldSchema, type SchemaStep } from "./schema-steps.ts";
 
-/** What opening a database would change. */
+/** What opening a database would change. Why: ADR 0078. */
 export type MigrationPlan = {
   /** The schema of the database, or null if there is none yet. */
   schema: number | null;

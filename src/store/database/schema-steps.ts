@@ -4,7 +4,10 @@ import { WritError } from "../../core/errors.ts";
 /** One file of a driver's migrations: it makes the schema of its number out of the one before. */
 export type SchemaStep = { version: number; name: string; sql: string };
 
-/** The steps in a folder, oldest first. The first one makes the schema of version 0.1.0 in an empty database. */
+/**
+ * The steps in a folder, oldest first. The first one makes the schema of version 0.1.0 in an empty database.
+ * Why: ADR 0078.
+ */
 export function readSteps(folder: URL): SchemaStep[] {
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
   const steps = names.sort().map((name) => ({

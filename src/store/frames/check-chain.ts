@@ -12,7 +12,7 @@ type ChainVerdict = { faults: FrameFault[]; prevHash: string };
  * Checks frames by what is public in them, without the MAC key: every entry that is left against its hash in the list, every
  * record of the audit trail against the hash of the one before, and each frame against the MAC of the one before. The hash of a
  * record is the SHA-256 of its entry, so a record that retention has removed still links its neighbours. Somebody who rewrites a
- * frame and all frames after it is noticed by the signed head of the trail, or by the MAC key.
+ * frame and all frames after it is noticed by the signed head of the trail, or by the MAC key. Why: ADR 0105.
  */
 export function checkChain(frames: readonly Frame[], start: ChainStart): ChainVerdict {
   const faults: FrameFault[] = [];

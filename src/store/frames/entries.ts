@@ -9,7 +9,7 @@ type Entry = { state: EntryState; bytes: Buffer };
 /** The place of an entry; null names the payload itself, which has bytes that belong to no entry. */
 export type EntryFault = { payload: PayloadName; index: number | null };
 
-/** One entry and whether its bytes are those that the head lists. The head must have been opened. */
+/** One entry and whether its bytes are those that the head lists. The head must have been opened. Why: ADR 0105. */
 export function readEntry(head: Head, frame: Frame, payload: PayloadName, index: number): Entry {
   const list = head.lists[payload];
   const start = startOf(list, index);

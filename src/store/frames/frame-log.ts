@@ -1,3 +1,4 @@
+// Frames one after the other in a log: their bytes, and how a torn end is told from damage. Why: ADR 0105.
 import { type EntryFault, findDamage, readEntries } from "./entries.ts";
 import { byName, type Frame, type Head, headBytes, magic, openHead, payloadNames } from "./frame.ts";
 

@@ -5,6 +5,7 @@ import { sealFrame } from "../../signing/mac.ts";
  * A frame is what one group of acts writes: a head, and four payloads. The head lists the length and the SHA-256 of every
  * entry, and one MAC covers the head. Payloads are the bare bytes of their entries, one after the other, so that a damaged byte
  * is a fault of one entry. Retention overwrites an entry with zeros; its hash stays, and the head never changes.
+ * Why: ADR 0105.
  */
 export const payloadNames = ["jobs", "documents", "receipts", "events"] as const;
 export type PayloadName = (typeof payloadNames)[number];

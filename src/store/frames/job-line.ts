@@ -1,7 +1,10 @@
 import type { JobRecord } from "../../core/jobs/job.ts";
 import { KnownTexts } from "../jobs/known-texts.ts";
 
-/** What decides who runs a job, how often and for how long: everything that a row could be edited in to change that. */
+/**
+ * What decides who runs a job, how often and for how long: everything that a row could be edited in to change that.
+ * Why: ADR 0105.
+ */
 export const lineColumns = [
   "id",
   "tenantId",

@@ -25,7 +25,7 @@ type Kept = {
   uncheckedHashSeq: number;
 };
 
-/** The parts of a job that do not match their seal or their hash. */
+/** The parts of a job that do not match their seal or their hash. Why: ADR 0029. */
 export function findDamage(macKey: Buffer, { job, document, mac, uncheckedHashSeq }: Kept): DamagedPart[] {
   const damaged: DamagedPart[] = [];
   if (mac === null || !isSealed(macKey, job, document, mac)) damaged.push("document");

@@ -1,7 +1,7 @@
 import type { JobRecord } from "../../core/jobs/job.ts";
 import type { JobBrief } from "../store.ts";
 
-/** The few fields of a record that are returned to those who claim or change a job. */
+/** The few fields of a record that are returned to those who claim or change a job. Why: ADR 0003. */
 export function briefOf(job: JobRecord): JobBrief {
   return {
     id: job.id,

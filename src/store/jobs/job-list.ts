@@ -1,3 +1,4 @@
+// What lists of jobs contain, and the bounds of one call. Why: ADR 0031.
 import type { Identity } from "../../core/identity.ts";
 import type { FailureClass, FailureDetail } from "../../core/jobs/failure.ts";
 import {

@@ -20,7 +20,9 @@ type Routed = Pick<
   | "idempotencyKey"
 >;
 
-/** The seal of a document together with the columns that decide who runs it, how often and for how long. */
+/**
+ * The seal of a document together with the columns that decide who runs it, how often and for how long. Why: ADR 0006.
+ */
 export function sealJob(macKey: Buffer, job: Routed, document: string): Buffer {
   return sealDocument(macKey, { document, routing: routingOf(job) });
 }

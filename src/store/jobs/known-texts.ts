@@ -1,7 +1,7 @@
 /** A few hundred bytes each. What one kind of job says is the same for thousands of jobs. */
 const knownMax = 1_000;
 
-/** What was read from a text, or written for it, is kept for the next time that the same text comes. */
+/** What was read from a text, or written for it, is kept for the next time that the same text comes. Why: ADR 0073. */
 export class KnownTexts<T> {
   readonly #make: (text: string) => T;
   readonly #known = new Map<string, T>();

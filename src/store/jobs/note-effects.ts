@@ -5,7 +5,7 @@ import type { NoticeBuilder } from "./notice-builder.ts";
 
 type Memory = { book: QueueBook; notice: NoticeBuilder };
 
-/** Updates the book with a change, and collects whom to notify after the commit. */
+/** Updates the book with a change, and collects whom to notify after the commit. Why: ADR 0022. */
 export function noteEffects({ book, notice }: Memory, effects: Effects): void {
   const { after, readiness, counts, notices } = effects;
   const queue = book.byKey(after.queueKey);

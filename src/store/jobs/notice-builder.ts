@@ -10,7 +10,7 @@ export type NoticeMark = {
   observed: number;
 };
 
-/** Collects what a transaction must tell others once it is committed. */
+/** Collects what a transaction must tell others once it is committed. Why: ADR 0008, ADR 0083. */
 export class NoticeBuilder {
   #ready: ReadyJobs[] = [];
   #handedOver: CommitNotice["handedOver"] = [];

@@ -17,7 +17,7 @@ export type SealFindings = {
 
 /**
  * Checks the seals of documents and receipts, one after the other. A job that was already refused because of its seal is
- * only counted: it never runs, and readers see that it is damaged.
+ * only counted: it never runs, and readers see that it is damaged. Why: ADR 0018.
  */
 export class SealCheck {
   readonly findings: SealFindings = { checked: 0, broken: [], refused: 0 };

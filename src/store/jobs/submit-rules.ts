@@ -1,3 +1,4 @@
+// Rules of a submission that both drivers follow: quotas, and what a repeated request means. Why: ADR 0022.
 import type { JobState, NewJob } from "../../core/jobs/job.ts";
 import { mayWait, queuesAllowed } from "../../core/jobs/quota.ts";
 import type { QueueBook } from "../queues/queue-book.ts";

@@ -1,3 +1,4 @@
+// The events of acts that change no job. Why: ADR 0022.
 import type { EventKind, JobEvent, NewEvent, Origin } from "../../core/events.ts";
 import type { JobRecord } from "../../core/jobs/job.ts";
 import { securityEvent } from "../../core/jobs/outcome.ts";

@@ -7,7 +7,10 @@ import { readEvent, type StoredEvent } from "./stored-event.ts";
 /** What the chain keeps of one event: its hash covers the record and the hash before it. */
 export type ChainSeal = { seq: number; severity: Severity; hash: string };
 
-/** The seals of events after the last sealed one, in order of seq; the last seal is null if there is none. */
+/**
+ * The seals of events after the last sealed one, in order of seq; the last seal is null if there is none.
+ * Why: ADR 0014.
+ */
 export function chainEvents(last: ChainSeal | null, events: StoredEvent[]): ChainSeal[] {
   let prevHash = last?.hash ?? firstHash;
   return events.map((event) => {

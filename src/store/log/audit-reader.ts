@@ -3,7 +3,7 @@ import type { AuditMark } from "../audit-store.ts";
 import type { ChainSeal } from "./audit-chain.ts";
 import { readEventExactly, type StoredEvent } from "./stored-event.ts";
 
-/** The audit trail of a database as it was at one moment, to be checked without a hub. */
+/** The audit trail of a database as it was at one moment, to be checked without a hub. Why: ADR 0014, ADR 0088. */
 export type AuditReader = {
   /** In order of seq, after a given one. */
   rows(afterSeq: number): Iterable<HotRow> | AsyncIterable<HotRow>;

@@ -3,7 +3,7 @@ import { Decimal, type JsonObject, type JsonValue } from "../../core/text/json-v
 import { canonicalize, canonicalString } from "../../signing/canonical.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 
-/** An event in the form in which the audit trail shows it, writes it to files and hashes it. */
+/** An event in the form in which the audit trail shows it, writes it to files and hashes it. Why: ADR 0014. */
 export type AuditRecord = {
   seq: number;
   event: string;

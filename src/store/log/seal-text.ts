@@ -15,7 +15,7 @@ import { readEvent, type StoredEvent } from "./stored-event.ts";
 
 /**
  * The text of an event that is hashed, as `auditText` writes it. Parsing, sorting and quoting the same details and origins
- * again for thousands of events a second took as long as writing them, so what is known is kept.
+ * again for thousands of events a second took as long as writing them, so what is known is kept. Why: ADR 0073.
  */
 export function sealText(stored: StoredEvent, sealed: AuditSeal): string {
   try {

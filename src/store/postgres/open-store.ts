@@ -28,7 +28,7 @@ export type PostgresSettings = {
 
 /**
  * Opens a database: checks the server, migrates the schema, and connects what reads, what writes, and what hears of the
- * commits of others.
+ * commits of others. Why: ADR 0080.
  */
 export async function openPostgresStore({
   url,

@@ -23,7 +23,7 @@ type TableSettings = { url: string; inUse?: DatabaseInUse | undefined; bounds?: 
 
 /**
  * Opens the table of outputs in a database that a store has opened before. It has connections of its own, so that large
- * transfers do not hold up what is small.
+ * transfers do not hold up what is small. Why: ADR 0085.
  */
 export async function openOutputTable({ url, inUse, bounds }: TableSettings): Promise<OutputTable> {
   const own = { url, ...(inUse && { inUse }) };

@@ -13,6 +13,7 @@ const pageMax = 64;
  * The claimable jobs of one tenant's queues, best first: the highest priority, then the oldest. The book knows the front
  * of most queues; the others are read in pages. A candidate that is taken changes, so it does not appear again on the
  * next page. The queues are a heap by their fronts, so that a claim costs little, however many there are.
+ * Why: ADR 0031.
  */
 export class Candidates {
   readonly #book: QueueBook;

@@ -7,7 +7,7 @@ type Pause = Pick<WorkerRecord, "refusedClaims" | "pausedUntil">;
 
 /**
  * Whether the worker is given nothing at present because it refused a claim. A time that is further ahead than any pause lasts
- * was written by a clock that has been set back since.
+ * was written by a clock that has been set back since. Why: ADR 0099.
  */
 export function isPaused({ pausedUntil }: Pick<Pause, "pausedUntil">, nowMs: number): boolean {
   return pausedUntil !== null && pausedUntil > nowMs && pausedUntil <= nowMs + longestPauseMs;

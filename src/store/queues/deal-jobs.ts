@@ -41,7 +41,10 @@ type ClaimDriver = {
 /** One claim refuses no more jobs than this, so that it never takes long. */
 const refusedMax = 100;
 
-/** Distributes jobs to a worker: tenants take turns job by job, beginning with the one that was served longest ago. */
+/**
+ * Distributes jobs to a worker: tenants take turns job by job, beginning with the one that was served longest ago.
+ * Why: ADR 0022.
+ */
 export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
   const { book } = driver;
   const deal: Deal = { driver, input, claimed: [], refused: [], bytes: 0 };

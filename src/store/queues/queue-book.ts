@@ -40,7 +40,7 @@ type BookRows = {
 /**
  * The queues and tenants with their counters, kept in memory: claims match workers against this book and never against
  * rows. It does not access a database: a driver fills it, writes what `takeChanges` returns before each commit, and
- * undoes a failed act step by step.
+ * undoes a failed act step by step. Why: ADR 0022, ADR 0031.
  */
 export class QueueBook {
   readonly #byKey = new Map<string, Queue>();

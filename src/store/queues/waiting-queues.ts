@@ -14,7 +14,7 @@ type Matches = { seen: number; queues: Set<Queue> };
 /**
  * The queues of one tenant that hold pending jobs. For each kind of worker it remembers those that fit, so that a claim
  * compares only queues that have begun to hold jobs since the last claim of such a worker, and a queue that is empty, or
- * that does not fit, costs nothing.
+ * that does not fit, costs nothing. Why: ADR 0031.
  */
 export class WaitingQueues implements Iterable<Queue> {
   readonly #queues = new Set<Queue>();

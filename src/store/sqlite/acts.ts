@@ -55,7 +55,7 @@ type Acts = {
   ) => Awaited<ReturnType<Store[Name]>>;
 };
 
-/** What is done in the writing thread, one after the other. */
+/** What is done in the writing thread, one after the other. Why: ADR 0003, ADR 0111. */
 const acts: Acts = {
   submitJobs,
   claimJobs,

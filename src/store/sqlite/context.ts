@@ -10,7 +10,7 @@ import type { Connection } from "./database/connection.ts";
 import { FreshJobs } from "./jobs/fresh-jobs.ts";
 import { type ChainEnd, EventChain } from "./log/event-chain.ts";
 
-/** What every act works with: the connection, what is kept in memory beside it, and the seal key. */
+/** What every act works with: the connection, what is kept in memory beside it, and the seal key. Why: ADR 0003. */
 export type Context = {
   readonly sql: Connection;
   readonly book: QueueBook;

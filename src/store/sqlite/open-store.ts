@@ -22,7 +22,7 @@ const busyTimeoutMsDefault = 5_000;
 
 /**
  * Opens the database in a thread of its own; the calls of one tick are sent there as one message. Reads are done in a
- * second thread, which is started when it is first needed.
+ * second thread, which is started when it is first needed. Why: ADR 0003, ADR 0059.
  */
 export async function openSqliteStore(settings: SqliteSettings): Promise<Store> {
   const { path, macKey, busyTimeoutMs = busyTimeoutMsDefault } = settings;

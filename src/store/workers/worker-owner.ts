@@ -1,6 +1,6 @@
 import { oldWorker, type WorkerFacts } from "../../core/jobs/queue-key.ts";
 
-/** Whose a worker is: a tenant's or, with null, the hub's, which shares it among all tenants. */
+/** Whose a worker is: a tenant's or, with null, the hub's, which shares it among all tenants. Why: ADR 0026. */
 export type WorkerOwner = { tenantId: string | null };
 
 /**

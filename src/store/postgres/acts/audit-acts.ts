@@ -21,7 +21,9 @@ async function lockLog({ sql }: Transaction): Promise<void> {
   await sql.all(lockLogText);
 }
 
-/** Chains the oldest events that are not sealed yet, in order: the log leaves none once these are sealed. */
+/**
+ * Chains the oldest events that are not sealed yet, in order: the log leaves none once these are sealed. Why: ADR 0014.
+ */
 export async function sealEvents(
   tx: Transaction,
   { limit }: { limit: number },

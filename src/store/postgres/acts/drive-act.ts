@@ -8,7 +8,10 @@ import { lockJobs } from "../transaction/lock-jobs.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import { lockAllWorkersText, workers } from "./worker-row.ts";
 
-/** Runs an act to its end. What it has sent without waiting is on its way before the statement that it waits for. */
+/**
+ * Runs an act to its end. What it has sent without waiting is on its way before the statement that it waits for.
+ * Why: ADR 0111.
+ */
 export async function driveAct<T>(sql: Connection, act: Act<T>): Promise<T> {
   let step = act.next();
   while (!step.done) step = act.next(await answerOf(sql, step.value));

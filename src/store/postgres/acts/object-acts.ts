@@ -1,3 +1,4 @@
+// Files of users and jobs: uploads that arrive, and files that end. Why: ADR 0041, ADR 0093.
 import { RefusedAct } from "../../acts/refused-act.ts";
 import {
   type ArrivedObject,

@@ -1,3 +1,4 @@
+// The row of a file, read or locked. Why: ADR 0041.
 import type { NewUpload, ObjectKey, StoredObject, WantedObject } from "../../object-store.ts";
 import type { Connection } from "../connection/connection.ts";
 

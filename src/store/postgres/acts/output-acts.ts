@@ -7,7 +7,7 @@ import { lockJobs } from "../transaction/lock-jobs.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import type { KeptJob } from "../transaction/work.ts";
 
-/** Records how much attempts have written so far. */
+/** Records how much attempts have written so far. Why: ADR 0087. */
 export async function noteOutputs(
   tx: Transaction,
   inputs: { outputs: AttemptOutput[] }[],

@@ -1,3 +1,4 @@
+// Reads queues, quotas and the place of a job in its queue. Why: ADR 0031.
 import { type JobState, jobStates } from "../../../core/jobs/job.ts";
 import type { Quota } from "../../../core/jobs/quota.ts";
 import { aheadMax } from "../../jobs/job-list.ts";

@@ -6,7 +6,10 @@ import type { Transaction } from "../transaction/transaction.ts";
 
 type Key = { tenantId: string | null; lengthMs: number; start: number };
 
-/** All hubs write at the same moments, so they take the rows in one order, or each would wait for the other. */
+/**
+ * All hubs write at the same moments, so they take the rows in one order, or each would wait for the other.
+ * Why: ADR 0047.
+ */
 export async function addStatistics(
   tx: Transaction,
   { periods, nowMs }: { periods: StoredPeriod[]; nowMs: number },

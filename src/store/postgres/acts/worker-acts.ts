@@ -9,7 +9,7 @@ import { lockWorkers } from "./worker-row.ts";
 const heartbeatText = `UPDATE workers w SET last_heartbeat = h.at, status = ${statusNow}, facts = h.facts
   FROM unnest($1::text[], $2::bigint[], $3::text[]) AS h (id, at, facts) WHERE w.id = h.id`;
 
-/** Renews exactly the leases listed; a lease that the worker does not know must expire. */
+/** Renews exactly the leases listed; a lease that the worker does not know must expire. Why: ADR 0087. */
 export async function heartbeatWorker(tx: Transaction, inputs: HeartbeatInput[]): Promise<Answer[]> {
   const ids = [...new Set(inputs.map(({ workerId }) => workerId))];
   const workers = await tx.begin(() => lockWorkers(tx.sql, ids));

@@ -20,7 +20,7 @@ export const workers: WorkerTable = {
   },
 };
 
-/** Reads workers for acts that change several, by their ids. Every act locks workers in this order. */
+/** Reads workers for acts that change several, by their ids. Every act locks workers in this order. Why: ADR 0080. */
 export async function lockWorkers(sql: Connection, workerIds: string[]): Promise<Map<string, WorkerRecord>> {
   const text = `${workers.select} WHERE w.id = ANY ($1) ORDER BY w.id FOR UPDATE OF w`;
   const rows = await sql.all<SqlRow>(text, workerIds);

@@ -17,7 +17,7 @@ const floorsMax = 10_000;
 /**
  * For each queue, the position before which nothing is left to claim. A claim that begins there does not walk over the
  * jobs that were taken before it: their rows are dead, and stay in the index for as long as any transaction, such as a
- * backup, could still see them. What this store puts below a floor lowers it.
+ * backup, could still see them. What this store puts below a floor lowers it. Why: ADR 0087.
  */
 export class ClaimFloors {
   readonly #floors = new Map<number, Floor>();

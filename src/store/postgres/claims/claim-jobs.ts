@@ -10,7 +10,7 @@ import { notePromoted, promoteDue } from "./promote-jobs.ts";
 /**
  * Leases the best jobs that fit each worker. A claim that may wait, and finds none, is parked in the moment in which it is
  * answered. What other transactions of this store have made claimable while it looked was announced before it waits, so
- * then it looks once more.
+ * then it looks once more. Why: ADR 0080, ADR 0084.
  */
 export async function claimJobs(tx: Transaction, claims: ClaimInput[]): Promise<Answer[]> {
   const { shared } = tx;

@@ -9,7 +9,7 @@ type Share = Parked & { jobs: number };
 /**
  * Leases jobs that became claimable in this transaction to claims that wait for them, so that one commit serves both. Jobs
  * are shared out evenly among the claims that fit. Everything that decides about a claim decides here too. What is left
- * over wakes its workers after the commit.
+ * over wakes its workers after the commit. Why: ADR 0063, ADR 0084.
  */
 export async function handOver(tx: Transaction, nowMs: number): Promise<void> {
   const shares = tx.inBook(() => shareOut(tx));

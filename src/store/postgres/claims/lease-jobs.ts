@@ -40,7 +40,7 @@ export function askFronts(tx: Transaction, claims: ClaimInput[]): Fronts {
 
 /**
  * Deals jobs to these claims, one claim after the other. Where what was read was not enough, more is read and everything is
- * dealt again.
+ * dealt again. Why: ADR 0080, ADR 0087.
  */
 export async function leaseJobs(
   tx: Transaction,

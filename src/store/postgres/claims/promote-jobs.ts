@@ -12,7 +12,7 @@ const promoteText = `WITH gone AS (
   SELECT q.id, q.key, count(*) AS count, min(gone.rank) AS rank, min(gone.seq) AS seq
     FROM gone JOIN queues q ON q.id = gone.queue_id GROUP BY q.id, q.key`;
 
-/** Makes delayed jobs claimable once they are due; returns when the next one is due. */
+/** Makes delayed jobs claimable once they are due; returns when the next one is due. Why: ADR 0080. */
 export async function promoteJobs(
   tx: Transaction,
   { nowMs, limit }: { nowMs: number; limit: number },

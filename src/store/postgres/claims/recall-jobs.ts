@@ -3,7 +3,10 @@ import { writeJob } from "../jobs/change-jobs.ts";
 import { lockJobs } from "../transaction/lock-jobs.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 
-/** Takes leases back without charging attempts. A lease without a recorded key may have been made with any key. */
+/**
+ * Takes leases back without charging attempts. A lease without a recorded key may have been made with any key.
+ * Why: ADR 0013.
+ */
 export async function recallJobs(
   tx: Transaction,
   { leaseKeyId, reason, rules, limit, origin }: RecallInput,

@@ -9,7 +9,10 @@ import { writeJob } from "../jobs/change-jobs.ts";
 import { lockJobs } from "../transaction/lock-jobs.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 
-/** Returns the jobs of a claim that its worker could not verify, and gives that worker nothing for a while. */
+/**
+ * Returns the jobs of a claim that its worker could not verify, and gives that worker nothing for a while.
+ * Why: ADR 0099.
+ */
 export async function refuseClaim(
   tx: Transaction,
   input: RefusedClaim,

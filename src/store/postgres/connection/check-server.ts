@@ -18,7 +18,7 @@ export async function openServer(settings: ConnectionSettings): Promise<Connecti
   }
 }
 
-/** Throws one sentence that says what the server lacks and what to do. */
+/** Throws one sentence that says what the server lacks and what to do. Why: ADR 0080. */
 async function checkServer(connection: Connection, settings: ConnectionSettings): Promise<void> {
   const server = await connection.first<Server>(
     `SELECT current_setting('server_version_num')::int / 10000 AS version,

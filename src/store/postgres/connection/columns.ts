@@ -1,4 +1,4 @@
-/** The values of one column, for any number of rows, in the binary form of an array of PostgreSQL. */
+/** The values of one column, for any number of rows, in the binary form of an array of PostgreSQL. Why: ADR 0087. */
 export type ColumnKind = keyof typeof kinds;
 export type ColumnValue = string | number | boolean | Uint8Array | null | undefined;
 

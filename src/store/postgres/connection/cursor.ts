@@ -5,7 +5,7 @@ const fetchRows = 200;
 
 let cursors = 0;
 
-/** The rows of a long answer, some at a time. A transaction must be open. */
+/** The rows of a long answer, some at a time. A transaction must be open. Why: ADR 0086. */
 export async function* readByCursor<Row>(
   sql: Connection,
   text: string,

@@ -1,7 +1,7 @@
 /**
  * Our advisory locks, all in one space. The log (1) is taken last in every transaction; its partitions (2) and migrations
  * (3) by those who change the schema. Every hub shares the lock of the seats (4); until version 0.2 one hub had it alone.
- * The leader has the lead (5). Whoever hears of the commits of others shares the last one (6).
+ * The leader has the lead (5). Whoever hears of the commits of others shares the last one (6). Why: ADR 0021, ADR 0083.
  */
 const space = 1465010516;
 

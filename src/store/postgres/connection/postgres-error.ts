@@ -1,3 +1,5 @@
+// What an error of PostgreSQL means: whether the connection is lost, who is to blame, and what the caller is told.
+// Why: ADR 0079.
 import { codeOf, WritError } from "../../../core/errors.ts";
 import { RefusedAct } from "../../acts/refused-act.ts";
 import { MetOthers } from "../transaction/answers.ts";

@@ -13,6 +13,7 @@ const lookMs = 500;
  * Tells a server that is busy from one that is silent: frozen, or behind a network that loses everything. Connections to
  * such a server stay open, and nothing ever comes back. While a call has waited for long, the server is asked for a sign of
  * life. If there is none, every connection is given up, and calls are refused at once until the server answers again.
+ * Why: ADR 0089.
  */
 export class ServerPulse {
   readonly #url: string;

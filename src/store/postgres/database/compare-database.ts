@@ -9,7 +9,9 @@ const foundText = `SELECT id, last AS "lastSeq", pg_is_in_recovery() AS "isCopy"
 const noTable = "42P01";
 const noDatabase = "3D000";
 
-/** Throws if the connection leads to another database than the one in use, or to an older state of it. */
+/**
+ * Throws if the connection leads to another database than the one in use, or to an older state of it. Why: ADR 0030.
+ */
 export function compareDatabase(
   sql: Connection,
   inUse: DatabaseInUse,

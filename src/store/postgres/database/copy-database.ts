@@ -19,7 +19,7 @@ import { columnsText, insertRows, selectText, type TableColumn, tableRows } from
 import { getMove, setMove } from "./database-move.ts";
 import { migrate, schemaIfAny, schemaSteps } from "./migrate.ts";
 
-/** Opens a database to be copied, or as a target, which may still have to be given its schema. */
+/** Opens a database to be copied, or as a target, which may still have to be given its schema. Why: ADR 0086. */
 export async function openDatabaseCopy(
   url: string,
   { isTarget }: { isTarget: boolean },

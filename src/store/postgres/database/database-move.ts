@@ -1,3 +1,4 @@
+// The mark of a database that is being moved, or was moved. Why: ADR 0086.
 import type { DatabaseMove } from "../../database/database-copy.ts";
 import type { Connection } from "../connection/connection.ts";
 

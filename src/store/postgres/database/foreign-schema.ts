@@ -9,7 +9,10 @@ const foreignText = `SELECT c.relname AS name FROM pg_class c
       AND a.attname = 'version' AND NOT a.attisdropped)
   ORDER BY c.relkind = 'S', c.relname`;
 
-/** Throws if the schema holds tables, views or sequences but was not made by us: nothing of ours is put among them. */
+/**
+ * Throws if the schema holds tables, views or sequences but was not made by us: nothing of ours is put among them.
+ * Why: ADR 0030.
+ */
 export async function refuseForeignSchema(connection: Connection): Promise<void> {
   const found = await connection.all<{ name: string }>(foreignText);
   if (found.length === 0) return;

@@ -2,7 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 import { openServer } from "../connection/check-server.ts";
 import { takeAllSeatsText } from "../connection/locks.ts";
 
-/** Keeps every hub from a database for as long as the connection of the lock lives. */
+/** Keeps every hub from a database for as long as the connection of the lock lives. Why: ADR 0083, ADR 0086. */
 export async function lockDatabase(url: string): Promise<{ release(): Promise<void> }> {
   const connection = await openServer({ url });
   const lock = await connection.first<{ free: boolean }>(takeAllSeatsText);

@@ -5,7 +5,10 @@ import { getMove } from "./database-move.ts";
 import { readIdentity } from "./identity.ts";
 import { schemaIfAny, schemaSteps } from "./migrate.ts";
 
-/** Says what opening a database would change, without changing it. Throws if it is older than version 0.1.0. */
+/**
+ * Says what opening a database would change, without changing it. Throws if it is older than version 0.1.0.
+ * Why: ADR 0078.
+ */
 export async function planMigration(url: string): Promise<MigrationPlan> {
   const connection = await openServer({ url });
   try {

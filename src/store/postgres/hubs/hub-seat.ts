@@ -19,7 +19,7 @@ const awayMs = 5_000;
 const clockAnswerMs = 500;
 const clockTriesMax = 5;
 
-/** Takes a seat at a database. Throws if a hub of an earlier version has it for itself. */
+/** Takes a seat at a database. Throws if a hub of an earlier version has it for itself. Why: ADR 0028, ADR 0083. */
 export async function takeSeat(url: string, inUse?: DatabaseInUse): Promise<HubSeat> {
   const seat = new PostgresSeat({ url, ...(inUse && { inUse }) });
   await seat.open();

@@ -14,7 +14,7 @@ type Listener = (jobEnd: string | null) => void;
 
 /**
  * Tells other hubs of which jobs output has changed, and hears it from them. Messages are sent after the commit, merged, and
- * may be lost. A hub listens from its first listener on.
+ * may be lost. A hub listens from its first listener on. Why: ADR 0085.
  */
 export class OutputNotices {
   readonly #settings: ConnectionSettings;

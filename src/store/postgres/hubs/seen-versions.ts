@@ -1,6 +1,6 @@
 /**
  * Which versions of what hubs share this store has made or heard of. Every commit that others may wait for has a version
- * of its own, so a version that exists and was never heard of is a lost message.
+ * of its own, so a version that exists and was never heard of is a lost message. Why: ADR 0083.
  */
 export class SeenVersions {
   /** Everything up to here was seen, or need not be; null before anything is known. */

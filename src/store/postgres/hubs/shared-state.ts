@@ -37,7 +37,7 @@ const changesText = `SELECT version, last,
 /**
  * What this hub knows of what all hubs share: queues with their counts, turns, quotas, lockdowns. Every transaction begins
  * with what has changed since, so it decides by what was true a moment ago; limits are checked again at its end. Between
- * two statements, the book shows committed counts only.
+ * two statements, the book shows committed counts only. Why: ADR 0080, ADR 0084.
  */
 export class SharedState {
   readonly book = emptyBook();

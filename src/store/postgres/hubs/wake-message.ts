@@ -25,7 +25,7 @@ type Message = {
 const bytesMax = 7_900;
 const endLength = 8;
 
-/** Commits that come close together, as one message to the other stores. */
+/** Commits that come close together, as one message to the other stores. Why: ADR 0083. */
 export class WakeMessage {
   readonly #versions: number[] = [];
   #lastSeq = 0;

@@ -18,7 +18,7 @@ type State = { version: number; last: number; listeners: number };
 /**
  * Tells other stores on the database of the commits of this one, and hears of theirs. A message is sent after the commit,
  * on a connection of its own: PostgreSQL lets only one transaction that announces something commit at a time. Nothing
- * depends on a message: a version that nobody has told of is noticed with the next poll.
+ * depends on a message: a version that nobody has told of is noticed with the next poll. Why: ADR 0083.
  */
 export class WakeUps {
   readonly #settings: ConnectionSettings;

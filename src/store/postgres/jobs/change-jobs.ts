@@ -21,7 +21,7 @@ type WriteAnswer =
   | ((Extract<Outcome, { kind: "refused" | "duplicate" }> | { kind: "moved" }) & { job: JobRecord })
   | { kind: "unknown" };
 
-/** Applies each change by itself; the answers are in the order of the changes. */
+/** Applies each change by itself; the answers are in the order of the changes. Why: ADR 0022, ADR 0080. */
 export async function changeJobs(tx: Transaction, inputs: ChangeInput[]): Promise<Answer[]> {
   const changes = inputs.flatMap((input) => input.changes);
   const jobs = await tx.begin(() =>

@@ -1,3 +1,4 @@
+// Rows of jobs: in which tables they are, and how they become records. Why: ADR 0080, ADR 0091.
 import type { Readiness } from "../../../core/jobs/effects.ts";
 import { isActive, type JobRecord } from "../../../core/jobs/job.ts";
 import { columnOf, type StoredField } from "../../jobs/job-columns.ts";

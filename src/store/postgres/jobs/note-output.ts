@@ -26,7 +26,7 @@ export async function lockOutputs(sql: Connection, seqs: number[]): Promise<Lock
   return new Map(rows.map((row) => [row.seq, row]));
 }
 
-/** Records how much an attempt has written so far; false if its output was removed. */
+/** Records how much an attempt has written so far; false if its output was removed. Why: ADR 0087. */
 export function noteOutput(
   tx: Transaction,
   row: OutputRow | undefined,

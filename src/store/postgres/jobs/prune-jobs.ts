@@ -20,7 +20,7 @@ const endedText = `${prunableText} WHERE s.completed_at < $1 AND s.status IN ('c
 const quarantinedText = `${prunableText} WHERE s.completed_at < $1 AND s.status = 'quarantined'
   ORDER BY s.seq LIMIT $2 FOR UPDATE OF s`;
 
-/** Deletes finished jobs, oldest first; their events and receipts stay until their own time. */
+/** Deletes finished jobs, oldest first; their events and receipts stay until their own time. Why: ADR 0083. */
 export async function pruneJobs(tx: Transaction, input: PruneInput): Promise<string[]> {
   const ended = await tx.sql.all<PrunedRow>(endedText, input.endedBefore, input.limit);
   const quarantined = await tx.sql.all<PrunedRow>(

@@ -13,7 +13,7 @@ const dueText = `SELECT j.id FROM (
     ${dueIn("active")} UNION ALL ${dueIn("ready")} UNION ALL ${dueIn("delayed")}
   ) AS due JOIN jobs j USING (seq) ORDER BY due.due_at LIMIT $2`;
 
-/** Ends what is due: jobs that are expired, timed out, lost or abandoned. */
+/** Ends what is due: jobs that are expired, timed out, lost or abandoned. Why: ADR 0083. */
 export async function reapJobs(
   tx: Transaction,
   { rules, limit }: { rules: ChangeRules; limit: number },

@@ -6,7 +6,7 @@ import type { Transaction } from "../transaction/transaction.ts";
 
 /**
  * At the end of an attempt the files that it lists become the job's. Whatever else its attempts have stored ends there.
- * Nothing is asked for jobs that have no files.
+ * Nothing is asked for jobs that have no files. Why: ADR 0041.
  */
 export function settleObjects(tx: Transaction, before: JobRecord, after: JobRecord, change: Change): void {
   if (change.act !== "result" && change.act !== "fail") return;

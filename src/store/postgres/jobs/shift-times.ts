@@ -12,7 +12,10 @@ const moved = [
   "due_at",
 ].map((column) => `${column} = ${column} + $1::bigint`);
 
-/** Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays. */
+/**
+ * Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays.
+ * Why: ADR 0028.
+ */
 export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): Promise<{ shifted: number }> {
   await tx.sql.run(lockAllWorkersText);
   let shifted = 0;

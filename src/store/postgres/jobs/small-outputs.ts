@@ -4,7 +4,7 @@ import type { Connection } from "../connection/connection.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import { type LockedOutputs, noteOutput } from "./note-output.ts";
 
-/** Keeps what an attempt has written, in the transaction that ends it. */
+/** Keeps what an attempt has written, in the transaction that ends it. Why: ADR 0057. */
 export function keepSmallOutput(
   tx: Transaction,
   outputs: LockedOutputs,

@@ -15,7 +15,10 @@ import type { Transaction } from "../transaction/transaction.ts";
 type SubmitInput = Parameters<Store["submitJobs"]>[0];
 type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>["jobs"];
 
-/** Accepts each of these batches as a whole, or refuses it. Nothing is written before all is decided. */
+/**
+ * Accepts each of these batches as a whole, or refuses it. Nothing is written before all is decided.
+ * Why: ADR 0080, ADR 0087.
+ */
 export async function submitJobs(tx: Transaction, inputs: SubmitInput[]): Promise<Answer[]> {
   const jobs = inputs.flatMap((input) => input.jobs);
   const [rows, seqs] = await tx.begin(() =>

@@ -1,3 +1,5 @@
+// The event log: events from outside a change, pages for readers, and the removal of old events.
+// Why: ADR 0021, ADR 0080.
 import type { LoggedEvent, NewEvent } from "../../../core/events.ts";
 import { readEvent, type StoredEvent } from "../../log/stored-event.ts";
 import type { EventFilter } from "../../store.ts";

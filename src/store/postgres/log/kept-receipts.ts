@@ -5,7 +5,10 @@ import type { Connection } from "../connection/connection.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 
-/** Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it. */
+/**
+ * Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it.
+ * Why: ADR 0013, ADR 0075.
+ */
 export function keepReceipt(
   tx: Transaction,
   job: JobRecord,

@@ -11,7 +11,7 @@ export async function addPartitions(sql: Connection): Promise<number> {
   return last + aheadEvents;
 }
 
-/** Follows the log, and adds partitions long before they are needed. */
+/** Follows the log, and adds partitions long before they are needed. Why: ADR 0083. */
 export class LogPartitions {
   readonly #use: (add: typeof addPartitions) => Promise<number>;
   #through = 0;

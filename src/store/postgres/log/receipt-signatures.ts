@@ -1,3 +1,4 @@
+// Signatures over lists of receipts, kept with the texts of the receipts. Why: ADR 0075.
 import type { ReceiptSignature } from "../../store.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { Transaction } from "../transaction/transaction.ts";

@@ -10,7 +10,7 @@ const pageText = `SELECT ${eventColumns}, severity, hash
     FULL OUTER JOIN (SELECT * FROM audit_seals WHERE seq > $1 ORDER BY seq LIMIT ${pageRows}) AS s USING (seq)
   ORDER BY seq LIMIT ${pageRows}`;
 
-/** Reads the audit trail of a database as it was at one moment, even while a hub is using it. */
+/** Reads the audit trail of a database as it was at one moment, even while a hub is using it. Why: ADR 0088. */
 export async function openAuditReader(url: string): Promise<AuditReader> {
   // A whole trail takes long, and whoever checks it may pause in between.
   const sql = await openServer({ url, idleInTransactionMs: 0 });

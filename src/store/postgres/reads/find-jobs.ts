@@ -8,7 +8,10 @@ import { knownCount } from "./owner-totals.ts";
 
 type Found = { seqs: number[]; nextBefore: number | null };
 
-/** Finds the jobs that a filter fits, newest first. `nextBefore` is the job at which it stopped; null after the last. */
+/**
+ * Finds the jobs that a filter fits, newest first. `nextBefore` is the job at which it stopped; null after the last.
+ * Why: ADR 0031, ADR 0087.
+ */
 export async function findJobs(sql: Connection, filter: JobFilter): Promise<Found> {
   const { offset = 0, limit } = filter;
   const { limit: _, offset: __, ...wish } = filter;

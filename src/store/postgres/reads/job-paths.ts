@@ -6,7 +6,7 @@ import type { Conditions } from "./conditions.ts";
 /** A table, and the part of it in which jobs are. All of them have the jobs in the order of seq. */
 export type Path = { from: string; fixed: string };
 
-/** The tables in which all jobs that fit are found; together they may contain many more. */
+/** The tables in which all jobs that fit are found; together they may contain many more. Why: ADR 0031. */
 export function pathsOf(filter: JobFilter, conditions: Conditions): Path[] {
   const { ids, idPart } = filter;
   if (ids !== undefined) return [{ from: "jobs", fixed: `id = ANY (${conditions.bind(ids)})` }];

@@ -17,7 +17,9 @@ import { findJobs } from "./find-jobs.ts";
 import { knownCount } from "./owner-totals.ts";
 import { type OutputColumns, readOutput, readSound } from "./read-jobs.ts";
 
-/** Newest first, as they were at one moment. First the numbers of the jobs are found, then they are read. */
+/**
+ * Newest first, as they were at one moment. First the numbers of the jobs are found, then they are read. Why: ADR 0031.
+ */
 export async function listJobs(sql: Connection, filter: JobFilter): Promise<JobPage> {
   const { seqs, nextBefore } = await findJobs(sql, filter);
   const { last } = (await sql.first<{ last: number }>("SELECT last FROM log_state"))!;

@@ -5,7 +5,7 @@ import { Conditions } from "./conditions.ts";
 
 /**
  * How many jobs fit, if that is known without looking: for filters by state, tenant and user only. For a type it is known
- * only whether there are any.
+ * only whether there are any. Why: ADR 0031.
  */
 export async function knownCount(sql: Connection, filter: Omit<JobFilter, "limit">): Promise<number | null> {
   const { statuses, tenantId, userId, type, typePrefix, ...others } = filter;

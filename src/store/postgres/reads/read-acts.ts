@@ -1,3 +1,4 @@
+// Acts that only read, and which of them need a transaction to see one moment. Why: ADR 0059, ADR 0111.
 import type { ActName } from "../../act-names.ts";
 import { type ColdRead, coldRead, isColdRead } from "../../acts/cold-acts.ts";
 import type { Store } from "../../store.ts";

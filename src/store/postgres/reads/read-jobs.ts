@@ -15,7 +15,7 @@ const storedText = `SELECT ${recordColumns}, j.document, j.mac, o.dropped_throug
   FROM ${recordFrom("job_states")} LEFT JOIN job_outputs o ON o.seq = j.seq
   WHERE j.id = $1 AND ($2::text IS NULL OR j.tenant_id = $2)`;
 
-/** The job, with its seal and its hash checked. */
+/** The job, with its seal and its hash checked. Why: ADR 0029. */
 export async function getJob(
   sql: Connection,
   { jobId, tenantId = null }: { jobId: string; tenantId?: string | null },

@@ -6,7 +6,7 @@ import type { ServerPulse } from "../connection/server-pulse.ts";
 const readersMax = 4;
 const waitingMax = 100_000;
 
-/** Connections for what needs no place in a group; each is used by one act at a time. */
+/** Connections for what needs no place in a group; each is used by one act at a time. Why: ADR 0080. */
 export class Readers {
   readonly #settings: ConnectionSettings;
   readonly #pulse: ServerPulse;

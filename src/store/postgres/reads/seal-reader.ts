@@ -14,7 +14,7 @@ const jobsText = `SELECT j.id, j.tenant_id AS "tenantId", j.user_id AS "userId",
 
 const receiptsText = `SELECT job_id AS "jobId", document, routing, mac FROM receipts`;
 
-/** Checks the seal of every document in a database as it was at one moment. */
+/** Checks the seal of every document in a database as it was at one moment. Why: ADR 0086. */
 export async function findBrokenSeals(url: string, macKey: Buffer, most: number): Promise<SealFindings> {
   const sql = await openServer({ url, idleInTransactionMs: 0 });
   const check = new SealCheck(macKey, most);

@@ -38,7 +38,7 @@ type Group = {
   seldom: string | null;
 };
 
-/** The call of `finish_group`, the last statement of a transaction before its commit. */
+/** The call of `finish_group`, the last statement of a transaction before its commit. Why: ADR 0080, ADR 0091. */
 export function finishGroup(group: Group): Statement {
   const events = eventColumns.map(([name, kind]) =>
     encodeColumn(

@@ -14,7 +14,10 @@ export type HeldJob = {
 /** As many as workers of one hub may hold at a time in earnest; what is forgotten is read again. */
 const heldMax = 10_000;
 
-/** The jobs that this store has leased to workers, so that who changes one of them reads nothing but its state. */
+/**
+ * The jobs that this store has leased to workers, so that who changes one of them reads nothing but its state.
+ * Why: ADR 0091.
+ */
 export class HeldJobs {
   readonly #byId = new Map<string, HeldJob>();
 

@@ -1,3 +1,4 @@
+// The statements that write the rows of jobs of a group, as columns. Why: ADR 0087, ADR 0091.
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import { columnOf, numberFields, numberOrNullFields, type StoredField } from "../../jobs/job-columns.ts";
 import { type ColumnKind, type ColumnValue, encodeColumn, rowsOf } from "../connection/columns.ts";

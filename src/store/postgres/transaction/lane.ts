@@ -7,7 +7,10 @@ import type { Finished, Transaction } from "./transaction.ts";
 
 type Done = { answers: Answer[]; tx: Transaction; finished: Finished | null };
 
-/** A connection on which one transaction after the other is written. It is opened when it is needed for the first time. */
+/**
+ * A connection on which one transaction after the other is written. It is opened when it is needed for the first time.
+ * Why: ADR 0080.
+ */
 export class Lane {
   readonly #id = randomUUID();
   readonly #settings: ConnectionSettings;

@@ -32,7 +32,7 @@ const looksMax = 5;
 
 /**
  * Reads these jobs and keeps others from changing them until the transaction ends. Nearly all that changes is held by a
- * worker, so that place is looked at first. Those that are not found do not exist.
+ * worker, so that place is looked at first. Those that are not found do not exist. Why: ADR 0080, ADR 0091.
  */
 export async function lockJobs(
   { sql, shared: { held } }: Pick<Transaction, "sql" | "shared">,

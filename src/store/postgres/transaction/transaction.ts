@@ -33,7 +33,7 @@ export type Finished = { last: number; version: number; output_bytes: number };
 
 /**
  * One transaction. Acts read, decide, and leave what they decided in `work`; all of it is written at the end, in one write
- * with the commit. Statements that an act sends without waiting are awaited there.
+ * with the commit. Statements that an act sends without waiting are awaited there. Why: ADR 0021, ADR 0080.
  */
 export class Transaction {
   readonly sql: Connection;

@@ -29,7 +29,7 @@ export type JobWrite = KeptJob & { from: Place | null; before: JobRecord | null;
 const hashMark = randomBytes(32).toString("hex");
 const seqMark = randomInt(2 ** 47, 2 ** 48 - 1);
 
-/** Everything that a transaction writes at its end, collected while its acts decide. */
+/** Everything that a transaction writes at its end, collected while its acts decide. Why: ADR 0080. */
 export class Work {
   readonly notice = new NoticeBuilder();
   readonly events: EventRow[] = [];

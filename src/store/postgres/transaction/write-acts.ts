@@ -32,7 +32,10 @@ import { pruneReceiptSignatures } from "../log/receipt-signatures.ts";
 import type { ReadActName } from "../reads/read-acts.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Acts that share a transaction with others of their kind. They begin it themselves, with what they read. */
+/**
+ * Acts that share a transaction with others of their kind. They begin it themselves, with what they read.
+ * Why: ADR 0080, ADR 0111.
+ */
 export const groupActs = { submitJobs, claimJobs, changeJobs, heartbeatWorker, noteOutputs, recordEvents };
 
 type SingleName = Exclude<ActName, ReadActName | ColdWrite | keyof typeof groupActs | "unparkClaim">;

@@ -30,6 +30,7 @@ const triesMax = 5;
 /**
  * Writes in groups: acts of one kind that arrive together share a transaction, and several transactions are under way at
  * the same time, each on a connection of its own. Claims are not: the turns of tenants are decided one after the other.
+ * Why: ADR 0080, ADR 0087.
  */
 export class Writer {
   readonly #context: StoreContext;

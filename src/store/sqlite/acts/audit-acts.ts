@@ -16,7 +16,10 @@ import { eventColumns, insertSeal } from "../log/event-log.ts";
 import { Conditions } from "../reads/conditions.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
-/** Chains the oldest events that are not sealed yet, in order: `appendEvent` leaves none once these are sealed. */
+/**
+ * Chains the oldest events that are not sealed yet, in order: `appendEvent` leaves none once these are sealed.
+ * Why: ADR 0014, ADR 0062.
+ */
 export function sealEvents(
   context: Context,
   { limit }: { limit: number },

@@ -10,7 +10,7 @@ import { loadJobs } from "../jobs/job-row.ts";
 import { writeJob } from "../jobs/write-job.ts";
 import { appendEvent } from "../log/event-log.ts";
 
-/** Runs an act to its end: here every statement is answered at once. */
+/** Runs an act to its end: here every statement is answered at once. Why: ADR 0111. */
 export function driveAct<T>(sql: Connection, act: Act<T>): T {
   let step = act.next();
   while (!step.done) step = act.next(answerOf(sql, step.value));

@@ -6,7 +6,7 @@ import { noteOutput, type OutputRow, outputRow } from "../jobs/note-output.ts";
 import { removeSmallOutputs } from "../jobs/small-outputs.ts";
 import { appendEvent } from "../log/event-log.ts";
 
-/** Records how much attempts have written so far. */
+/** Records how much attempts have written so far. Why: ADR 0023. */
 export function noteOutputs(
   context: Context,
   { outputs }: { outputs: AttemptOutput[] },

@@ -1,3 +1,4 @@
+// Reads queues and quotas, most of it from memory. Why: ADR 0003.
 import { type JobState, jobStates } from "../../../core/jobs/job.ts";
 import type { Quota } from "../../../core/jobs/quota.ts";
 import { listWaitingQueues as listWaiting, type WaitingQueue } from "../../queues/list-waiting-queues.ts";

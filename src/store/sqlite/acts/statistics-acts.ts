@@ -1,3 +1,4 @@
+// Adds periods to the stored statistics, and reads them. Why: ADR 0047.
 import { Period } from "../../../core/statistics/period.ts";
 import { periodStart, resolutions } from "../../../core/statistics/ranges.ts";
 import type { StatisticsFilter, StoredPeriod } from "../../statistics-store.ts";

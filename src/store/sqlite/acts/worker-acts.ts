@@ -9,7 +9,7 @@ import type { Context } from "../context.ts";
 import { changeJob } from "../jobs/change-jobs.ts";
 import { driveAct, readDriver } from "./drive-act.ts";
 
-/** Renews exactly the leases listed; a lease that the worker does not know must expire. */
+/** Renews exactly the leases listed; a lease that the worker does not know must expire. Why: ADR 0095. */
 export function heartbeatWorker(context: Context, input: HeartbeatInput): HeartbeatAnswer | null {
   const { workerId, capabilities, rules } = input;
   const worker = driveAct(context.sql, getWorker(readDriver(context), { workerId }));

@@ -12,7 +12,9 @@ import { jobColumns, jobWidth, type Row, readJob } from "../jobs/job-row.ts";
 import { writeJob } from "../jobs/write-job.ts";
 import { promoteDue } from "./promote-jobs.ts";
 
-/** Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. */
+/**
+ * Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. Why: ADR 0022, ADR 0064.
+ */
 export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
   const { parkAs } = input;
   if (parkAs !== undefined) context.parked.leave(parkAs);

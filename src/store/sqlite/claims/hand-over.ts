@@ -8,7 +8,7 @@ import { leaseJobs } from "./claim-jobs.ts";
  * Leases jobs that became claimable in this transaction to claims that wait for them, so that one sync serves both.
  * Jobs are shared out evenly among the claims that fit. Everything that decides about a claim decides here too: turns,
  * quotas, paused queues, lockdowns. What is left over wakes its workers after the commit. Whatever is wrong with a
- * hand-over, the jobs are accepted and wait in their queues.
+ * hand-over, the jobs are accepted and wait in their queues. Why: ADR 0063.
  */
 export function handOver(context: Context): void {
   const nowMs = context.parked.takeReadyTime();

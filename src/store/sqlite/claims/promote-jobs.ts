@@ -1,7 +1,7 @@
 import type { Candidate } from "../../queues/queue-book.ts";
 import type { Context } from "../context.ts";
 
-/** Makes delayed jobs claimable once they are due; returns when the next one is due. */
+/** Makes delayed jobs claimable once they are due; returns when the next one is due. Why: ADR 0022. */
 export function promoteJobs(
   context: Context,
   input: { nowMs: number; limit: number },

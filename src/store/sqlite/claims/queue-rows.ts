@@ -15,7 +15,7 @@ export function loadBook(sql: Connection): QueueBook {
   });
 }
 
-/** The queue with this key; created if there is none. */
+/** The queue with this key; created if there is none. Why: ADR 0031. */
 export function openQueue({ sql, book }: Context, key: string): Queue {
   const known = book.byKey(key);
   if (known !== undefined) return known;

@@ -3,7 +3,10 @@ import { type Context, forgetJobs } from "../context.ts";
 import { loadJobs } from "../jobs/job-row.ts";
 import { writeJob } from "../jobs/write-job.ts";
 
-/** Takes leases back without charging attempts. A lease without a recorded key may have been made with any key. */
+/**
+ * Takes leases back without charging attempts. A lease without a recorded key may have been made with any key.
+ * Why: ADR 0013.
+ */
 export function recallJobs(
   context: Context,
   input: RecallInput,

@@ -9,7 +9,10 @@ import type { Context } from "../context.ts";
 import { changeJob } from "../jobs/change-jobs.ts";
 import { appendEvent } from "../log/event-log.ts";
 
-/** Returns the jobs of a claim that its worker could not verify, and gives that worker nothing for a while. */
+/**
+ * Returns the jobs of a claim that its worker could not verify, and gives that worker nothing for a while.
+ * Why: ADR 0099.
+ */
 export function refuseClaim(
   context: Context,
   input: RefusedClaim,

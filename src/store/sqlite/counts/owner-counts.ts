@@ -4,7 +4,7 @@ import type { Connection } from "../database/connection.ts";
 type Counts = Record<JobState, number>;
 type Owner = { tenantId: string; userId: string };
 
-/** How many jobs of each user are in each state, kept in memory and written once per transaction. */
+/** How many jobs of each user are in each state, kept in memory and written once per transaction. Why: ADR 0031. */
 export class OwnerCounts {
   readonly #tenants = new Map<string, Map<string, Counts>>();
   readonly #changed = new Map<string, Owner>();

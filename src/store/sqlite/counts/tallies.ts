@@ -19,7 +19,7 @@ const names: TallyName[] = [
   ...jobStates.map((state) => `jobs.${state}` as const),
 ];
 
-/** Numbers that would be slow to count, kept in memory and written once per transaction. */
+/** Numbers that would be slow to count, kept in memory and written once per transaction. Why: ADR 0003. */
 export class Tallies {
   #values: TallyMark;
   readonly #written: TallyMark;

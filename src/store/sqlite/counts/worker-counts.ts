@@ -5,6 +5,7 @@ type Counts = { active: number; completed: number; failed: number };
 /**
  * How many jobs each worker holds, and how many of its attempts have ended since the last flush. Kept in memory: an
  * index by worker would be written twice for each job, and the sums once per job instead of once per commit.
+ * Why: ADR 0003.
  */
 export class WorkerCounts {
   readonly #counts = new Map<string, Counts>();

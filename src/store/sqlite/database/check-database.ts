@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 /**
  * Lets SQLite check the structure of the whole file, and returns what is wrong with it. That takes about a second for
- * each gigabyte, so another process does it, at a low priority. It is killed when the signal is aborted.
+ * each gigabyte, so another process does it, at a low priority. It is killed when the signal is aborted. Why: ADR 0029.
  */
 export async function checkDatabase(path: string, signal: AbortSignal): Promise<string[]> {
   signal.throwIfAborted();

@@ -5,7 +5,10 @@ import { refuseUnsafeSqlite } from "./sqlite-version.ts";
 
 export type SqlValue = SQLInputValue;
 
-/** One open database. Each statement is prepared once and kept for as long as the connection is open. */
+/**
+ * One open database. Each statement is prepared once and kept for as long as the connection is open.
+ * Why: ADR 0003, ADR 0073.
+ */
 export class Connection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();

@@ -19,7 +19,7 @@ import { migrate, schemaSteps, schemaVersion } from "./migrate.ts";
 
 const busyTimeoutMs = 5_000;
 
-/** Opens a database file to be copied, or as a target, which may still have to be made. */
+/** Opens a database file to be copied, or as a target, which may still have to be made. Why: ADR 0086. */
 export function openDatabaseCopy(path: string, { isTarget }: { isTarget: boolean }): DatabaseCopy {
   const isNew = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
   if (isNew && !isTarget) throw new WritError("CONFIG_INVALID", `there is no database at ${path}`);

@@ -1,3 +1,4 @@
+// The SQL that reads and writes each part of a database when it is copied. Why: ADR 0086.
 import type { CopyPart, CopyRow } from "../../database/database-copy.ts";
 import { columnOf } from "../../jobs/job-columns.ts";
 

@@ -8,7 +8,10 @@ import { openIdentity } from "./identity.ts";
 import { migrate } from "./migrate.ts";
 import { blame, storeUnavailable } from "./sqlite-error.ts";
 
-/** Holds the one connection: opens it, reopens it after an I/O error, and keeps memory in step with the file. */
+/**
+ * Holds the one connection: opens it, reopens it after an I/O error, and keeps memory in step with the file.
+ * Why: ADR 0003.
+ */
 export class Database {
   readonly #settings: ThreadSettings;
   readonly #macKey: Buffer;

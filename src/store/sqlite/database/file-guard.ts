@@ -6,7 +6,7 @@ const goodMs = 100;
 
 /**
  * Notices when a name no longer leads to the file that is open under it. SQLite does not: it continues to write into a file
- * that was removed or replaced, and everything that was answered would be gone with the process.
+ * that was removed or replaced, and everything that was answered would be gone with the process. Why: ADR 0030.
  */
 export class FileGuard {
   readonly #path: string;

@@ -6,7 +6,9 @@ import { showForeign } from "../../database/foreign-names.ts";
 const foreignText = `SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
   AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'paused_types') ORDER BY name`;
 
-/** Throws if the file holds tables or views but was not made by us: nothing of ours is put among them. */
+/**
+ * Throws if the file holds tables or views but was not made by us: nothing of ours is put among them. Why: ADR 0030.
+ */
 export function refuseForeignFile(database: DatabaseSync, path: string): void {
   const found = database.prepare(foreignText).all() as { name: string }[];
   if (found.length === 0) return;

@@ -8,7 +8,7 @@ import { getMove } from "./database-move.ts";
 
 /**
  * Gives the database an id when it is opened for the first time. Throws if its documents are sealed with another key:
- * every job would then look forged; or if the database was moved elsewhere.
+ * every job would then look forged; or if the database was moved elsewhere. Why: ADR 0030.
  */
 export function openIdentity(context: Context, path: string): void {
   const { sql, macKey } = context;

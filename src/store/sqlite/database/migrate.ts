@@ -7,7 +7,7 @@ export function schemaSteps(): SchemaStep[] {
   return readSteps(new URL("./migrations/", import.meta.url));
 }
 
-/** Migrates the schema, one transaction for each step, and returns its version. */
+/** Migrates the schema, one transaction for each step, and returns its version. Why: ADR 0078. */
 export function migrate(connection: Connection, failpoint: Failpoint): number {
   const steps = schemaSteps();
   for (const step of stepsAfter(steps, schemaVersion(connection))) applyStep(connection, step, failpoint);

@@ -8,7 +8,10 @@ import { storeUnavailable } from "./sqlite-error.ts";
 
 const busyTimeoutMs = 5_000;
 
-/** Says what opening a database would change, without changing it. Throws if it is older than version 0.1.0. */
+/**
+ * Says what opening a database would change, without changing it. Throws if it is older than version 0.1.0.
+ * Why: ADR 0078.
+ */
 export function planMigration(path: string): MigrationPlan {
   if (!existsSync(path)) return planSteps(schemaSteps(), null);
   try {

@@ -37,7 +37,10 @@ export function blame(error: unknown): Blame {
   return primary === null ? "act" : (blameOf.get(primary) ?? "connection");
 }
 
-/** Whether a statement failed because of what is stored: a broken page, or a number that no column of ours can hold. */
+/**
+ * Whether a statement failed because of what is stored: a broken page, or a number that no column of ours can hold.
+ * Why: ADR 0029.
+ */
 export function isDamage(error: unknown): boolean {
   if (primaryCode(error) === SQLITE_CORRUPT) return true;
   return error instanceof Error && "code" in error && error.code === "ERR_OUT_OF_RANGE";

@@ -2,7 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 
 /**
  * SQLite 3.7.0 to 3.51.2 can lose or corrupt pages when a write-ahead log is reset while another connection reads. It
- * was fixed in 3.51.3, and also in 3.44.6 and 3.50.7.
+ * was fixed in 3.51.3, and also in 3.44.6 and 3.50.7. Why: ADR 0003.
  */
 export function refuseUnsafeSqlite(version: string): void {
   if (!isSafeVersion(version)) {

@@ -4,7 +4,9 @@ import { noteEffects } from "../../jobs/note-effects.ts";
 import type { Context } from "../context.ts";
 import { appendEvent } from "../log/event-log.ts";
 
-/** Carries out what follows from a change beside its row: events, counters, and notices after the commit. */
+/**
+ * Carries out what follows from a change beside its row: events, counters, and notices after the commit. Why: ADR 0022.
+ */
 export function applyEffects(context: Context, effects: Effects): void {
   const { events, counts } = effects;
   for (const event of events) appendEvent(context, event);

@@ -17,7 +17,7 @@ type ChangeInput = {
   receiptSignature?: ReceiptSignature | null;
 };
 
-/** Applies each change by itself; the answers are in the order of the changes. */
+/** Applies each change by itself; the answers are in the order of the changes. Why: ADR 0022. */
 export function changeJobs(context: Context, input: ChangeInput): ChangeAnswer[] {
   const { changes, receiptSignature = null } = input;
   const answers = changes.map((change): ChangeAnswer => {

@@ -8,7 +8,7 @@ const charsMax = 16 * 1024 ** 2;
 /**
  * Claimable jobs as they were accepted, so that a claim need neither read them again nor check the seal that was made
  * a moment ago. Another connection that writes to the file empties this memory, and so does a rollback; whoever changes
- * a row has to forget it here. Jobs beyond its size are read and checked as always.
+ * a row has to forget it here. Jobs beyond its size are read and checked as always. Why: ADR 0064.
  */
 export class FreshJobs {
   readonly #jobs = new Map<number, SealedJob>();

@@ -1,3 +1,4 @@
+// The row of a job, and how it becomes a record. Why: ADR 0081, ADR 0091.
 import type { Effects, Readiness } from "../../../core/jobs/effects.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import { columnOf, type StoredField } from "../../jobs/job-columns.ts";

@@ -12,7 +12,7 @@ export const outputRow = "SELECT seq, output_sizes, output_bytes, output_dropped
 
 /**
  * Records how much an attempt has written so far; false if its job is deleted or its output was removed. These columns are
- * not part of a record, so a cached record can neither be wrong about them nor overwrite them.
+ * not part of a record, so a cached record can neither be wrong about them nor overwrite them. Why: ADR 0023.
  */
 export function noteOutput(context: Context, output: AttemptOutput): boolean {
   const row = context.sql.first<OutputRow>(`${outputRow} WHERE id = ?`, output.jobId);

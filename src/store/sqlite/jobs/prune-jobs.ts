@@ -23,7 +23,7 @@ type Prunable = Pick<
 const columns = `seq, id, queue_id, status, output_bytes, type, tenant_id AS tenantId, user_id AS userId,
     fail_code AS failCode, event_count AS eventCount`;
 
-/** Deletes finished jobs, oldest first; their events and receipts stay until their own time. */
+/** Deletes finished jobs, oldest first; their events and receipts stay until their own time. Why: ADR 0013. */
 export function pruneJobs(context: Context, input: PruneInput): string[] {
   const jobs = findPrunable(context, input);
   const queues = new Set<Queue>();

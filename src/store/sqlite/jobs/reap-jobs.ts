@@ -4,7 +4,7 @@ import { type Context, forgetJobs } from "../context.ts";
 import { loadJobs } from "./job-row.ts";
 import { writeJob } from "./write-job.ts";
 
-/** Ends what is due: jobs that are expired, timed out, lost or abandoned. */
+/** Ends what is due: jobs that are expired, timed out, lost or abandoned. Why: ADR 0007. */
 export function reapJobs(
   context: Context,
   { rules, limit }: { rules: ChangeRules; limit: number },

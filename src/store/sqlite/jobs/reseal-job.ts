@@ -2,7 +2,7 @@ import type { JobRecord } from "../../../core/jobs/job.ts";
 import { isSealed, sealJob } from "../../jobs/job-seal.ts";
 import type { Context } from "../context.ts";
 
-/** Seals a job again when its timeout has changed. A seal that was broken before stays broken. */
+/** Seals a job again when its timeout has changed. A seal that was broken before stays broken. Why: ADR 0006. */
 export function resealJob(context: Context, before: JobRecord, after: JobRecord): void {
   if (after.timeoutSec === before.timeoutSec) return;
   const sealed = loadSealed(context, after.seq);

@@ -1,6 +1,9 @@
 import { type Context, forgetJobs } from "../context.ts";
 
-/** Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays. */
+/**
+ * Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays.
+ * Why: ADR 0028.
+ */
 export function shiftTimes(context: Context, { byMs }: { byMs: number }): { shifted: number } {
   // Exactly the jobs that a worker holds and those that may not wait for ever.
   const shifted = context.sql.run(

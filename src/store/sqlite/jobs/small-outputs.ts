@@ -3,7 +3,7 @@ import type { SmallOutput } from "../../../core/jobs/small-output.ts";
 import type { Context } from "../context.ts";
 import { noteOutput } from "./note-output.ts";
 
-/** Keeps what an attempt has written, in the transaction that ends it. */
+/** Keeps what an attempt has written, in the transaction that ends it. Why: ADR 0057. */
 export function keepSmallOutput(context: Context, job: JobRecord, output: SmallOutput): void {
   const { id: jobId, attempt } = job;
   const sizes = { stdout: output.stdout.length, stderr: output.stderr.length };

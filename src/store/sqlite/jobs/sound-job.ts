@@ -35,7 +35,7 @@ const textsOrNull = [
 
 /**
  * A damaged page can put a value of any type into any column, and SQLite does not notice when it reads it. Replaces
- * what has the wrong type, so that code that shows the job can rely on the types of a record.
+ * what has the wrong type, so that code that shows the job can rely on the types of a record. Why: ADR 0029.
  */
 export function soundJob(job: JobRecord): { job: JobRecord; damaged: DamagedPart[] } {
   const sound: Record<string, unknown> = { ...job };

@@ -12,7 +12,7 @@ import { soundJob } from "./sound-job.ts";
 export const storedText = `SELECT ${jobColumns}, document, mac, output_dropped_through, output_sizes
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq`;
 
-/** The job in a row that was selected with `storedText`, with its seal and its hash checked. */
+/** The job in a row that was selected with `storedText`, with its seal and its hash checked. Why: ADR 0081. */
 export function readStored(context: Context, row: Row): StoredJob {
   const [text, mac, throughAttempt, sizes] = row.slice(jobWidth) as [unknown, Uint8Array, number, string];
   const document = typeof text === "string" ? text : "";

@@ -1,3 +1,4 @@
+// Accepts a batch of jobs as a whole, or refuses it. Why: ADR 0062, ADR 0073.
 import type { Origin } from "../../../core/events.ts";
 import { submitEffects } from "../../../core/jobs/effects.ts";
 import { type NewJob, newJobRecord } from "../../../core/jobs/job.ts";

@@ -18,7 +18,7 @@ const looksMax = 3;
 
 /**
  * The only way to change a stored job: ask the rules, write the row under the fence, and in the same transaction
- * everything that follows.
+ * everything that follows. Why: ADR 0007, ADR 0022.
  */
 export function writeJob(context: Context, job: JobRecord, change: Change, how: ChangeContext): WriteAnswer {
   let before = job;

@@ -4,7 +4,10 @@ import type { Connection } from "../database/connection.ts";
 /** The hash that the next event follows; null if older events are not sealed yet, undefined if it was not read. */
 export type ChainEnd = string | null | undefined;
 
-/** The end of the audit chain, kept in memory so that an event is sealed in the transaction that writes it. */
+/**
+ * The end of the audit chain, kept in memory so that an event is sealed in the transaction that writes it.
+ * Why: ADR 0062.
+ */
 export class EventChain {
   #end: ChainEnd;
 

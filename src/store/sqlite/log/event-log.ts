@@ -11,7 +11,7 @@ const insertText = `INSERT INTO events (seq, ts, event, tenant_id, job_id, owner
 
 /**
  * Adds one event to the log and its seal to the chain, in the transaction of the change that it describes. An event
- * without a job has no number within a job.
+ * without a job has no number within a job. Why: ADR 0004, ADR 0062.
  */
 export function appendEvent(context: Context, event: NewEvent & { jobSeq?: number | null }): void {
   const prevHash = context.chain.end(context.sql);

@@ -5,7 +5,10 @@ import { loadJobs } from "../jobs/job-row.ts";
 import { loadSealed } from "../jobs/reseal-job.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
-/** Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it. */
+/**
+ * Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it.
+ * Why: ADR 0013, ADR 0075.
+ */
 export function keepReceipt(context: Context, jobSeq: number): void {
   const [job] = loadJobs(context, "WHERE seq = ? AND receipt IS NOT NULL", jobSeq);
   if (job === undefined) return;

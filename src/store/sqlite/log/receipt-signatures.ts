@@ -1,3 +1,4 @@
+// Signatures over lists of receipts, kept with the texts of the receipts. Why: ADR 0075.
 import type { ReceiptSignature } from "../../store.ts";
 import type { Context } from "../context.ts";
 import type { ReadContext } from "../reads/read-context.ts";

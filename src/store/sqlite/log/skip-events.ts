@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 
-/** Leaves out numbers of the log that were given before, by a database that is lost. */
+/** Leaves out numbers of the log that were given before, by a database that is lost. Why: ADR 0030. */
 export function skipEvents(
   context: Context,
   { throughSeq, hash }: { throughSeq: number; hash: string },

@@ -7,7 +7,7 @@ import { eventColumns } from "../log/event-log.ts";
 const text = `SELECT ${eventColumns}, severity, hash
   FROM events FULL OUTER JOIN audit_seals USING (seq) WHERE seq > ? ORDER BY seq`;
 
-/** Reads the audit trail of a database as it was at one moment, even while a hub is using it. */
+/** Reads the audit trail of a database as it was at one moment, even while a hub is using it. Why: ADR 0014. */
 export function openAuditReader(path: string): AuditReader {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {

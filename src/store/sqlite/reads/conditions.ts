@@ -1,6 +1,6 @@
 import type { SqlValue } from "../database/connection.ts";
 
-/** The conditions of a search and the values that are bound to them. */
+/** The conditions of a search and the values that are bound to them. Why: ADR 0059. */
 export class Conditions {
   readonly values: SqlValue[] = [];
   readonly #texts: string[] = [];

@@ -14,6 +14,7 @@ import type { ReadContext } from "./read-context.ts";
 /**
  * Finds the jobs that a filter fits, newest first. SQLite reads the paths side by side and merges them, so that only the
  * newest jobs of all of them are looked at. `nextBefore` is the job at which it stopped; null after the last.
+ * Why: ADR 0031, ADR 0059.
  */
 export function findJobs(
   context: ReadContext,

@@ -11,6 +11,7 @@ type Paths = { paths: Path[]; values: SqlValue[] };
 /**
  * The indexes in which all jobs that fit are found; together they may contain many more. Nearly all of them have the jobs
  * in the order of seq. Those that have not are of jobs that are still live, and used only if these are few.
+ * Why: ADR 0059.
  */
 export function pathsOf(context: ReadContext, filter: JobFilter): Paths {
   const { ids, idPart } = filter;

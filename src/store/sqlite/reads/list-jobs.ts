@@ -17,7 +17,10 @@ import { findJobs } from "./find-jobs.ts";
 import { knownCount } from "./owner-totals.ts";
 import type { ReadContext } from "./read-context.ts";
 
-/** Newest first. First the numbers of the jobs are found, then each is read, until the page is full. */
+/**
+ * Newest first. First the numbers of the jobs are found, then each is read, until the page is full.
+ * Why: ADR 0031, ADR 0070.
+ */
 export function listJobs(context: ReadContext, filter: JobFilter): JobPage {
   const { seqs, nextBefore } = findJobs(context, filter);
   const lastEventSeq = context.tallies.get("event_seq");

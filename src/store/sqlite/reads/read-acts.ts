@@ -1,3 +1,4 @@
+// Acts of the thread that reads beside the writes. Why: ADR 0059.
 import type { ReadName } from "../../act-names.ts";
 import { type ColdRead, coldRead, isColdRead } from "../../acts/cold-acts.ts";
 import type { Store } from "../../store.ts";

@@ -10,6 +10,7 @@ export type QueueKeys = { byId(id: number): { key: string } | undefined };
 /**
  * What reads beside the writes work with: the database as it was after one commit. What the writes keep in memory is read
  * from it by the first act that needs it, because most acts need none of it and the next commit makes it void.
+ * Why: ADR 0059.
  */
 export class ReadContext {
   readonly sql: Connection;

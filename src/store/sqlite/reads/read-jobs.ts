@@ -1,3 +1,4 @@
+// Reads single jobs. What of a job is damaged is named. Why: ADR 0029.
 import { aheadMax } from "../../jobs/job-list.ts";
 import type { QueuePosition, StoredJob } from "../../store.ts";
 import type { Context } from "../context.ts";

@@ -10,7 +10,7 @@ const jobsText = `SELECT jobs.id, jobs.tenant_id AS tenantId, user_id AS userId,
 
 const receiptsText = "SELECT job_id AS jobId, document, routing, mac FROM receipts";
 
-/** Checks the seal of every document in a database. */
+/** Checks the seal of every document in a database. Why: ADR 0018. */
 export function findBrokenSeals(path: string, macKey: Buffer, most: number): SealFindings {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   const check = new SealCheck(macKey, most);

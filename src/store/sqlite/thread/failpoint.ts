@@ -1,6 +1,6 @@
 /**
  * A named place inside the thread where a test can stop or kill the process, or throw an error of SQLite. Functions
- * cannot be passed to a thread, so a test names a module that exports one; the program never does.
+ * cannot be passed to a thread, so a test names a module that exports one; the program never does. Why: ADR 0003.
  */
 export type Failpoint = (name: string) => void;
 

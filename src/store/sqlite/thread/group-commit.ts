@@ -18,7 +18,10 @@ const groupActsMax = 1_000;
 
 type Group = { batch: Batch; taken: number };
 
-/** Runs requests from the front in one transaction with one sync; `taken` is how many there was time for. */
+/**
+ * Runs requests from the front in one transaction with one sync; `taken` is how many there was time for.
+ * Why: ADR 0003, ADR 0062.
+ */
 export function commitGroup(database: Database, requests: Request[]): Group {
   const group = requests.slice(0, groupActsMax);
   try {

@@ -11,7 +11,7 @@ const never = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * The log can start over only at a commit during which nobody reads. If one read follows the other, that moment never
- * comes, and the log would grow for ever. So reads pause when it has become long.
+ * comes, and the log would grow for ever. So reads pause when it has become long. Why: ADR 0059.
  */
 export class LogPause {
   readonly #path: string;

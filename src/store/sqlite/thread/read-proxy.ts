@@ -5,7 +5,9 @@ import type { Reads, StoreProxy } from "./store-proxy.ts";
 /** A thread takes 10 MB and some 50 ms to start. Metrics are often read every 15 to 60 seconds. */
 const idleMsDefault = 75_000;
 
-/** Starts the thread that reads when it is needed, and ends it when nobody has read anything for a while. */
+/**
+ * Starts the thread that reads when it is needed, and ends it when nobody has read anything for a while. Why: ADR 0059.
+ */
 export class ReadProxy implements Reads {
   readonly #start: () => StoreProxy;
   readonly #idleMs: number;

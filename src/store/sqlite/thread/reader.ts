@@ -9,7 +9,7 @@ import { describeError } from "./answer-error.ts";
 import type { Failpoint } from "./failpoint.ts";
 import type { ReadAnswer, ReaderSettings, Request } from "./wire.ts";
 
-/** Holds a connection that only reads. In WAL mode it waits for no write, and no write waits for it. */
+/** Holds a connection that only reads. In WAL mode it waits for no write, and no write waits for it. Why: ADR 0059. */
 export class Reader {
   readonly #settings: ReaderSettings;
   readonly #macKey: Buffer;

@@ -6,7 +6,7 @@ import { LogPause } from "./log-pause.ts";
 import { Reader } from "./reader.ts";
 import type { FromThread, ReaderSettings, ToThread } from "./wire.ts";
 
-/** Answers the reads that come through a port, each as soon as it is done, until it is told to close. */
+/** Answers the reads that come through a port, each as soon as it is done, until it is told to close. Why: ADR 0059. */
 export async function serveReads(
   port: MessagePort,
   settings: ReaderSettings,

@@ -7,7 +7,7 @@ import { loadFailpoint } from "./failpoint.ts";
 import { commitGroup } from "./group-commit.ts";
 import type { FromThread, Request, ThreadSettings, ToThread } from "./wire.ts";
 
-/** Answers the calls that come through a port, one group after the other, until it is told to close. */
+/** Answers the calls that come through a port, one group after the other, until it is told to close. Why: ADR 0003. */
 export async function serve(port: MessagePort, settings: ThreadSettings): Promise<void> {
   const post = (message: FromThread): void => port.postMessage(message);
   let database: Database;

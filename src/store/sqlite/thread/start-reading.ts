@@ -9,7 +9,7 @@ import type { ReaderSettings } from "./wire.ts";
 /** About a third of the time that an ordinary thread would get. */
 const readerPriority = 5;
 
-/** For the program of a thread that reads beside the writes. */
+/** For the program of a thread that reads beside the writes. Why: ADR 0059, ADR 0070. */
 export function startReading(show?: ShowJobs): void {
   yieldToOthers();
   void serveReads(parentPort!, workerData as ReaderSettings, show);

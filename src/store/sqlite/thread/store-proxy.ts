@@ -14,7 +14,10 @@ const sentTogetherMax = 16;
 
 type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
 
-/** The hub's side of a thread of the database. The code that starts the thread connects the two. */
+/**
+ * The hub's side of a thread of the database. The code that starts the thread connects the two.
+ * Why: ADR 0060, ADR 0073.
+ */
 export class StoreProxy {
   /** Which file was opened. */
   readonly opened: Promise<string | null>;

@@ -2,7 +2,7 @@ import type { ErrorCode } from "../../../core/errors.ts";
 import type { ActName } from "../../act-names.ts";
 import type { CommitNotice } from "../../store.ts";
 
-/** The messages between the hub's thread and a thread of the database. */
+/** The messages between the hub's thread and a thread of the database. Why: ADR 0003. */
 
 export type ThreadSettings = {
   path: string;
