@@ -5,6 +5,7 @@ import { startBenchHub } from "./_hub.ts";
 /**
  * How long after a process has written its first byte a follower of its output has it, for jobs that continue: from the
  * clock that the process prints to its arrival in this process. One job at a time, hub and worker as users run them.
+ * Why: ADR 0065, ADR 0074.
  * Usage: npm run bench -- first-byte [jobs]
  */
 const jobs = Number(process.argv[2] ?? 60);

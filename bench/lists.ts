@@ -9,7 +9,7 @@ import { conclude } from "./_results.ts";
 
 /**
  * What a long history costs: a page of each list, a submission while lists are read, and the start of the hub, with 10
- * thousand finished jobs and with a million.
+ * thousand finished jobs and with a million. Why: ADR 0031, ADR 0070.
  * Usage: npm run bench -- lists [--jobs MANY] [--rounds N] [--json] [--save]
  */
 const few = 10_000;

@@ -47,7 +47,7 @@ type RunOf<Fields extends z.ZodRawShape> = z.infer<z.ZodObject<Fields>>;
 /** Every kind may have files. */
 const files = { inputs: inputs.optional(), collect: collect.optional() };
 
-/** Fills in the defaults of a row. */
+/** Fills in the defaults of a row. Why: ADR 0019. */
 export function defineKind<const Kind extends string, Fields extends z.ZodRawShape>(
   kind: Kind,
   row: KindRow<Fields>,

@@ -6,7 +6,7 @@ import { commandOf, hiddenIn, type RunSpec } from "./kinds.ts";
 const listedFieldBytesMax = 512;
 const commandCharsMax = 400;
 
-/** What a view shows of a document. */
+/** What a view shows of a document. Why: ADR 0031. */
 export type DocumentFacts = Pick<JobDocument, "execution_location"> & {
   run: RunSpec | null;
   params: unknown;

@@ -42,6 +42,7 @@ const storageAccessPolicy = z
  * The document: the immutable description of the work, as it is signed. The hub writes it and the worker reads it with
  * this one shape. A field that a worker does not know is refused and not skipped, because a signed field has a meaning
  * and may be a restriction. Values that come from the user (params, metadata, inputs) are JSON of any shape.
+ * Why: ADR 0006, ADR 0019.
  */
 export const jobDocument = z.strictObject({
   job_id: jobId,

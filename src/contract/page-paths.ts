@@ -1,6 +1,6 @@
 /**
  * The addresses of the dashboard's pages. The hub answers each of them with the same document, which reads the address
- * and shows the page.
+ * and shows the page. Why: ADR 0046.
  */
 export const pagePaths = [
   "/",

@@ -1,7 +1,7 @@
 /**
  * Why no worker downloads from this URL, whatever its settings are; null if one may. It completes a sentence that begins
  * with the name of the field or with "the URL". Whether a worker really connects also depends on the addresses of the
- * host and on the hosts that its settings allow.
+ * host and on the hosts that its settings allow. Why: ADR 0043.
  */
 export function downloadUrlProblem(text: string): string | null {
   // The parser would drop tabs and line breaks and turn backslashes into slashes: what is checked and what was meant

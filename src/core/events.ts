@@ -2,7 +2,7 @@ import type { JobRecord } from "./jobs/job.ts";
 
 /**
  * The one append-only log: timeline, live events, outbox and audit trail are views of it. `live` is the name of the
- * event among server-sent events; events without one are only for the timeline and the audit trail.
+ * event among server-sent events; events without one are only for the timeline and the audit trail. Why: ADR 0004.
  */
 export const eventTable = {
   JOB_CREATED: { severity: "LOW", live: "created" },

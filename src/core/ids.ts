@@ -35,7 +35,7 @@ const aheadMsMax = 1_000;
 /**
  * Makes ids that sort in the order in which they were made, also within a millisecond, where plain ones sort by chance. The
  * indexes of a store then grow at their end, and jobs that were submitted together are beside each other in them. 62
- * random bits are left. A millisecond with too many ids takes from the next.
+ * random bits are left. A millisecond with too many ids takes from the next. Why: ADR 0076.
  */
 export function orderedUuids(random: () => Uint8Array): (nowMs: number) => string {
   let lastMs = 0;

@@ -31,6 +31,7 @@ export const outputFolderDefault = "jobs";
 /**
  * What an attempt of this job may do in storage beside reading its inputs: what its policy allows, or else put files at
  * its output location. Null if the job has neither an output location nor inputs and therefore nothing to do there.
+ * Why: ADR 0016.
  */
 export function storagePolicyOf(document: StorageUse): StorageRight[] | null {
   const { output_location: location, storage_access_policy: policy } = document;

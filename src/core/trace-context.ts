@@ -1,4 +1,7 @@
-/** Where a job belongs in a trace, as W3C Trace Context writes it: `00-TRACE-SPAN-FLAGS`, all in lower-case hex. */
+/**
+ * Where a job belongs in a trace, as W3C Trace Context writes it: `00-TRACE-SPAN-FLAGS`, all in lower-case hex.
+ * Why: ADR 0071.
+ */
 export type TraceContext = { traceId: string; spanId: string; isSampled: boolean };
 
 export const traceparentHelp =

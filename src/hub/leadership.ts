@@ -15,7 +15,7 @@ const beatMs = 1_000;
 
 /**
  * Of the hubs that use one database, one leads. What only one may do runs in services that are wrapped with `whileLeading`:
- * they stop as soon as the lead is lost, and start when it is taken. A hub alone always leads.
+ * they stop as soon as the lead is lost, and start when it is taken. A hub alone always leads. Why: ADR 0083.
  */
 export class Leadership implements Service {
   readonly name = "leadership";

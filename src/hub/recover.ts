@@ -21,7 +21,7 @@ import { followGivenKey, recallLeases } from "./use-cases/access/manage-keys.ts"
  * - the sealer continues the audit chain where it ended, and signs its head (audit/sealer.ts);
  * - retention removes records of the trail that are already in a file (audit/move-cold.ts);
  * - responder and senders continue at their own positions in the log and in the outbox (alerts/);
- * - reaper, scheduler and key watch do what has become due meanwhile.
+ * - reaper, scheduler and key watch do what has become due meanwhile. Why: ADR 0007, ADR 0033.
  */
 export async function recover(deps: HubDeps): Promise<void> {
   // A program that reads it would call a hub that is gone, or something else that listens there by now.

@@ -80,7 +80,10 @@ type RunningHub = {
   stop(): Promise<void>;
 };
 
-/** Starts a hub for a home: settings, lock, certificates, keys, database, recovery, and then everything that runs. */
+/**
+ * Starts a hub for a home: settings, lock, certificates, keys, database, recovery, and then everything that runs.
+ * Why: ADR 0023, ADR 0083.
+ */
 export async function startHub(start: HubStart): Promise<RunningHub> {
   await prepareHome(start.home);
   const settings = await loadHubSettings(start);

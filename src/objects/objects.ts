@@ -13,7 +13,7 @@
  * - **No place is outside its tenant.** Whatever a driver makes of it begins with the tenant and the folder.
  *
  * Storage that cannot be read or written is FILES_UNAVAILABLE; one that is full is STORAGE_FULL, and nothing of the
- * upload that met it is left.
+ * upload that met it is left. Why: ADR 0041.
  */
 export type Objects = {
   /** Throws what is wrong if files cannot be stored and removed at present. */

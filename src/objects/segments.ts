@@ -1,6 +1,6 @@
 /**
  * Objects that the hub writes whole, reads in parts and removes: what it keeps outside of its database for itself. Each has
- * an id that is used once. Storage that cannot be read or written is FILES_UNAVAILABLE or STORAGE_FULL.
+ * an id that is used once. Storage that cannot be read or written is FILES_UNAVAILABLE or STORAGE_FULL. Why: ADR 0085.
  */
 export type Segments = {
   /** Resolves when the object would survive a power failure. */

@@ -10,6 +10,7 @@ type SmallOutputs = {
  * All outputs, wherever they are kept. What an attempt sends while it runs is appended to a driver. What a short one
  * sends with its end, the store keeps in the same transaction; no attempt has both. Readers see no difference. The store
  * also removes what it keeps, together with its jobs, so that only the driver has to be surveyed, synced and cleaned.
+ * Why: ADR 0023, ADR 0057.
  */
 export class KeptOutputs implements Outputs {
   readonly #appended: Outputs;

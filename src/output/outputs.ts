@@ -19,6 +19,7 @@ import type { OutputStream } from "../core/jobs/output-stream.ts";
  * OUTPUT_OFFSET and continues at that size, so a copy that was interrupted is simply repeated.
  *
  * A name that is not a job id, attempt or stream, and storage that cannot be read or written, is OUTPUT_UNAVAILABLE.
+ * Why: ADR 0023.
  */
 export type Outputs = {
   /**

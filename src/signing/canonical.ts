@@ -4,7 +4,7 @@ import { depthCeiling, depthMaxDefault, parseJson } from "./parse-json.ts";
 
 /**
  * The one spelling that is signed: byte for byte what Python's `json.dumps(value, sort_keys=True, separators=(",",
- * ":"))` writes. `parseJson` reads back everything that it writes.
+ * ":"))` writes. `parseJson` reads back everything that it writes. Why: ADR 0062, ADR 0064.
  */
 export function canonicalize(value: JsonValue, depthMax = depthCeiling): string {
   return writeValue(value, depthCeiling - depthMax);

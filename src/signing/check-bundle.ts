@@ -72,7 +72,9 @@ export type Proof = {
 /** A public key, which answers false for any text and signature that do not belong together. */
 type ProofKey = { keyId: string; verify: (text: string, signature: string) => Promise<boolean> };
 
-/** Checks the whole chain and reports each link. A link that cannot be parsed counts as broken. */
+/**
+ * Checks the whole chain and reports each link. A link that cannot be parsed counts as broken. Why: ADR 0013, ADR 0046.
+ */
 export async function checkBundle(given: Given, proof: Proof): Promise<BundleStep[]> {
   const { bundle, outputs, artifacts = new Map() } = given;
   const hubKey = await findKey(given, proof);

@@ -4,7 +4,7 @@ import { type JsonObject, type JsonValue, toPlain } from "../core/text/json-valu
 import { canonicalize } from "./canonical.ts";
 import { parseJson } from "./parse-json.ts";
 
-/** What is sent about a job, by the hub and by the registry alike. */
+/** What is sent about a job, by the hub and by the registry alike. Why: ADR 0050. */
 export type JobMessage = {
   schema_version: 1;
   job_id: string;

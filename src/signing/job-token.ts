@@ -8,6 +8,7 @@ import { parseJson } from "./parse-json.ts";
 /**
  * What one attempt may do itself, without its worker's token: act for its own job, and use storage as its policy
  * allows. Whether the attempt still holds its lease is not part of the token; ask the store at each use.
+ * Why: ADR 0016, ADR 0092.
  */
 export type JobToken = {
   jobId: string;

@@ -5,7 +5,7 @@ import { loadVerifyingKey, type SigningKey, signText, type VerifyingKey, verifyT
 import { parseJson } from "./parse-json.ts";
 import type { KeyRecord } from "./ring-file.ts";
 
-/** All public keys of a hub under one increasing version. */
+/** All public keys of a hub under one increasing version. Why: ADR 0013. */
 export type KeySet = { version: number; keys: KeyRecord[] };
 
 /** The set as text, signed by every key that may sign. */

@@ -2,7 +2,7 @@ import { WritError } from "../core/errors.ts";
 import { canonicalString } from "./canonical.ts";
 import { sha256Hex } from "./mac.ts";
 
-/** The short-lived right of one worker to run one attempt of one job. */
+/** The short-lived right of one worker to run one attempt of one job. Why: ADR 0006, ADR 0033. */
 export type Lease = {
   job_id: string;
   attempt: number;

@@ -10,7 +10,7 @@ const macBytes = 32;
 /** A key used for two purposes must never give the same MAC for both. */
 const documentPurpose = "writ document seal 1\n";
 
-/** The HMAC-SHA256 that a document carries at rest, so that a row edited in the database is noticed. */
+/** The HMAC-SHA256 that a document carries at rest, so that a row edited in the database is noticed. Why: ADR 0006. */
 export function sealDocument(macKey: Buffer, sealed: Sealed): Buffer {
   if (macKey.length !== macKeyBytes) {
     throw new WritError(

@@ -16,7 +16,7 @@ type ParseOptions = {
 
 /**
  * Reads strict JSON that has exactly one meaning in every language: no duplicate keys, no lone surrogates, no number
- * that a double would change, no `__proto__`, and bounded nesting.
+ * that a double would change, no `__proto__`, and bounded nesting. Why: ADR 0005.
  */
 export function parseJson(text: string, options: ParseOptions = {}): JsonValue {
   if (typeof text !== "string") throw new WritError("INVALID_JSON", "JSON text must be a string");

@@ -38,7 +38,7 @@ const fieldNames: readonly (keyof Receipt)[] = [
   "ended_at",
 ];
 
-/** Written by hand because it is made for every attempt; the fields are in canonical order. */
+/** Written by hand because it is made for every attempt; the fields are in canonical order. Why: ADR 0064. */
 export function receiptText(receipt: Receipt): string {
   return (
     `{"attempt":${canonicalize(receipt.attempt)},"document_sha256":${canonicalString(receipt.document_sha256)}` +

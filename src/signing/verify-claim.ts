@@ -44,7 +44,7 @@ const signaturesMax = 4;
 
 /**
  * Checks one claimed job. Bytes are verified before they are parsed; nothing is repaired, and nothing is only a
- * warning.
+ * warning. Why: ADR 0006, ADR 0099.
  */
 export function verifyClaim(input: Verifier & { claim: Claim }): VerifiedClaim {
   // Read once, so that the text that is checked, hashed and parsed below is the same, whatever kind of object was

@@ -31,6 +31,7 @@ type Arrived = { bytes: number; hash: Hash; isSpliced: boolean; etag: string | u
 /**
  * Fetches an object and hashes it on the way. A connection that breaks is taken up again where it broke. The file may be
  * used only after this has resolved: until then nobody knows whether its bytes are right. Rejects with a TransferFailure.
+ * Why: ADR 0042.
  */
 export async function downloadFile(deps: TransferDeps, download: Download): Promise<FileFacts> {
   const arrived: Arrived = { bytes: 0, hash: createHash("sha256"), isSpliced: false, etag: undefined };

@@ -28,7 +28,7 @@ const manifestShape = z.object({
 
 /**
  * The files that a job wants to be kept: those that fit one of the patterns, or else those that its manifest lists. `base`
- * is its output directory. Never rejects because of what a job has put there.
+ * is its output directory. Never rejects because of what a job has put there. Why: ADR 0042.
  */
 export async function findOutputFiles(
   base: FileHandle,

@@ -1,7 +1,7 @@
 /**
  * Whether a relative path fits a pattern: `*` is any part of a name, `?` one character of it, `**` any number of
  * directories; a `**` at the end also covers everything beneath. The patterns come from users, and unlike regular
- * expressions these take no longer than the lengths of path and pattern multiplied.
+ * expressions these take no longer than the lengths of path and pattern multiplied. Why: ADR 0042.
  */
 export function matchPattern(path: string, pattern: string): boolean {
   return fits(path.split("/"), withoutDots(pattern.split("/")), nameFits);

@@ -21,7 +21,7 @@ const resumeBytesMin = 8 * 1024 ** 2;
 
 /**
  * Puts a file into storage and returns its size and SHA-256, which are of the very bytes that were sent. A connection that
- * breaks is taken up again where it broke, if the store can do that. Rejects with a TransferFailure.
+ * breaks is taken up again where it broke, if the store can do that. Rejects with a TransferFailure. Why: ADR 0042.
  */
 export async function uploadFile(deps: TransferDeps, upload: Upload): Promise<FileFacts> {
   const { source, signal } = upload;

@@ -11,7 +11,7 @@ export type PutPart = { number: number; etag: string };
 
 /**
  * Puts a file into a store in parts, each tried by itself, except those that an earlier try has put. Returns what the
- * store answered to each.
+ * store answered to each. Why: ADR 0054.
  */
 export async function uploadParts(deps: TransferDeps, sending: Sending): Promise<PutPart[]> {
   const { source, facts, url, signal, onProgress } = sending;

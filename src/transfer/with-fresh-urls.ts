@@ -16,7 +16,7 @@ type Tries = {
   signal: AbortSignal;
 };
 
-/** Tries a transfer up to three times in a row, each time with a fresh URL. */
+/** Tries a transfer up to three times in a row, each time with a fresh URL. Why: ADR 0042. */
 export async function withFreshUrls<T>(
   { clock, random }: Pick<TransferDeps, "clock" | "random">,
   { ask, bytes, signal }: Tries,

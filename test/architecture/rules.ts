@@ -1,4 +1,7 @@
-/** Who may import whom. The one place where an import direction is decided; everything else only reads it. */
+/**
+ * Who may import whom. The one place where an import direction is decided; everything else only reads it.
+ * Why: ADR 0002.
+ */
 export const rooms: Record<string, Room> = {
   core: { imports: [], packages: "none" },
   signing: {

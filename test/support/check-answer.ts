@@ -10,6 +10,7 @@ import { undocumented } from "./openapi-check.ts";
 /**
  * Throws when a hub's answer is not what the route's table promises. The compiler has checked the handlers already;
  * this finds what it cannot see: fields that no shape names, and values that came out of the store as text.
+ * Why: ADR 0024.
  */
 export function checkAnswer(method: string, path: string, answer: Answer): void {
   const route = routeAt(method, path);

@@ -2,7 +2,7 @@ import { buildRequest, type RouteInput, type RouteRequest } from "./build-reques
 import { type Received, type RouteAnswer, readAnswer, successRow } from "./read-answer.ts";
 import type { Route } from "./route.ts";
 
-/** Calls a route over any HTTP client; input and response are typed by the route's row. */
+/** Calls a route over any HTTP client; input and response are typed by the route's row. Why: ADR 0024. */
 export async function callRoute<R extends Route>(
   send: (request: RouteRequest) => Promise<Received>,
   route: R,

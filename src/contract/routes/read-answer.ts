@@ -17,7 +17,7 @@ export type RouteAnswer<R extends Route> = {
 
 type AnswerBody<A> = A extends { shape: infer S extends z.ZodType } ? z.output<S> : undefined;
 
-/** The response in the types of its route. A refusal is thrown as the hub's own error. */
+/** The response in the types of its route. A refusal is thrown as the hub's own error. Why: ADR 0024. */
 export function readAnswer<R extends Route>(route: R, received: Received): RouteAnswer<R> {
   const { status, header } = received;
   const { shape } = successRow(route, received);

@@ -3,7 +3,7 @@ import type { Role } from "../../core/identity.ts";
 
 /**
  * One row of the HTTP API. The hub serves exactly these rows, the client calls them, the OpenAPI page shows them, and
- * the refusal tests are generated from them, so that a route cannot exist in one place only.
+ * the refusal tests are generated from them, so that a route cannot exist in one place only. Why: ADR 0005, ADR 0082.
  */
 export type Route = {
   method: "GET" | "POST" | "PUT" | "DELETE";

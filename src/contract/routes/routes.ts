@@ -5,7 +5,7 @@ import { jobRoutes } from "./job-routes.ts";
 import { statisticsRoutes } from "./statistics-routes.ts";
 import { workerRoutes } from "./worker-routes.ts";
 
-/** The whole HTTP API below /api/v1 (and /api). */
+/** The whole HTTP API below /api/v1 (and /api). Why: ADR 0005, ADR 0024. */
 export const routes = {
   ...jobRoutes,
   ...fileRoutes,

@@ -1,3 +1,4 @@
+// How an attempt is claimed, starts, is renewed, stops and is given back. Why: ADR 0007, ADR 0057.
 import type { AttemptReport, Change } from "./change.ts";
 import { usageWithRunTime } from "./execution-time.ts";
 import { isHubCode, notStarted, sandboxUnavailable } from "./failure.ts";

@@ -73,6 +73,7 @@ export type Change =
 /**
  * The whole life of a job as one pure function: what a change does to a job, or why it does nothing. A store only loads
  * the job, calls this, and writes the patch under the same fence, so two stores cannot behave differently.
+ * Why: ADR 0007, ADR 0022.
  */
 export function decideChange(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
   const outcome = decide(job, change, rules);

@@ -6,7 +6,7 @@ import type { ChangeRules, Outcome } from "./outcome.ts";
 
 /**
  * Everything that follows from a change to a job: what a store writes in one transaction, and whom it notifies after
- * the commit. A driver carries this out and decides nothing itself.
+ * the commit. A driver carries this out and decides nothing itself. Why: ADR 0022.
  */
 export type Effects = {
   after: JobRecord;

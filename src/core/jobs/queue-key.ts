@@ -67,7 +67,7 @@ export const simpleWorker = { kinds: ["handler", "solver"], isSimple: true } as 
 
 /**
  * The facts as text; equal facts give equal text. The key is under the seal of every job that has it, so the text of
- * older facts must not change: newer facts follow in an object, which is left out when there are none.
+ * older facts must not change: newer facts follow in an object, which is left out when there are none. Why: ADR 0019.
  */
 export function queueKey(facts: QueueFacts): string {
   const newer = {

@@ -1,4 +1,4 @@
-/** How much a tenant may use; a limit that is not set does not exist, except for `max_queues`. */
+/** How much a tenant may use; a limit that is not set does not exist, except for `max_queues`. Why: ADR 0031. */
 export type Quota = {
   max_pending?: number;
   max_queues?: number;

@@ -1,6 +1,6 @@
 /**
  * What an attempt has written, if that is little: it travels with the report of its end and is kept with it, so that it
- * needs no call, file or sync of its own.
+ * needs no call, file or sync of its own. Why: ADR 0057.
  */
 export type SmallOutput = { stdout: Uint8Array; stderr: Uint8Array };
 

@@ -8,7 +8,7 @@ export type HistogramText = readonly number[];
 
 /**
  * How often which durations occurred. Buckets grow with the duration, so that few of them hold milliseconds as well as
- * days, and histograms of different times or places can be added.
+ * days, and histograms of different times or places can be added. Why: ADR 0047.
  */
 export class Histogram {
   readonly #counts = new Map<number, number>();

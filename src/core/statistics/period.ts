@@ -18,7 +18,7 @@ type Stored = {
   causes: CauseCount[];
 };
 
-/** What happened in one tenant, or in all, during some time: in total, by type, and why jobs failed. */
+/** What happened in one tenant, or in all, during some time: in total, by type, and why jobs failed. Why: ADR 0047. */
 export class Period {
   readonly total = new Activity();
   readonly types = new Map<string, Activity>();

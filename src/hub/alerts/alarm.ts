@@ -11,7 +11,10 @@ type AlarmDeps = Pick<HubDeps, "clock" | "logger" | "home"> & {
   settings: Pick<HubDeps["settings"], "publicUrl">;
 };
 
-/** Tells people at once that the database is lost. The outbox is in the database, so this does not wait there. */
+/**
+ * Tells people at once that the database is lost. The outbox is in the database, so this does not wait there.
+ * Why: ADR 0030.
+ */
 export async function raiseAlarm(
   deps: AlarmDeps,
   channels: readonly Channel[],

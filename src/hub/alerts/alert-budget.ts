@@ -22,7 +22,10 @@ const alertsMax = 10;
 /** Tenants beyond this number share one budget, so that nobody can fill the memory with names. */
 const tenantsMax = 1_000;
 
-/** Whether this alert may be sent by itself. If not, it is counted for the summary at the end of the minute. */
+/**
+ * Whether this alert may be sent by itself. If not, it is counted for the summary at the end of the minute.
+ * Why: ADR 0100.
+ */
 export function maySend(budgets: AlertBudgets, alert: Alert, nowMs: number): boolean {
   // With a word before it, no name of a tenant is one that every object has.
   const own = `tenant ${alert.tenantId ?? ""}`;

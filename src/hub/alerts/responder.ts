@@ -21,7 +21,7 @@ type ResponderDeps = HubDeps & { channels: readonly { name: string }[] };
 
 /**
  * Reads the log from its own position and responds to each event by its level. A restart neither loses nor repeats a
- * response.
+ * response. Why: ADR 0014.
  */
 export function createResponder(deps: ResponderDeps): Service {
   const { clock, failures } = deps;

@@ -51,7 +51,7 @@ export const digestKinds = allKinds.filter((kind) => eventTable[kind].severity !
 
 /**
  * The response to an event. A refused job is no evidence against the worker that refused it: only an event with
- * `evidence_against` leads to a block, and only the hub writes that field.
+ * `evidence_against` leads to a block, and only the hub writes that field. Why: ADR 0014.
  */
 export function responseTo(event: LoggedEvent): Response {
   const kind = event.event;

@@ -22,7 +22,7 @@ const rememberedMax = 200;
  * Adds a failure to those remembered and returns what must be locked, or null. Documents that the hub found damaged count
  * by themselves. Reports count only if several workers of one owner make them: those of shared workers against the hub,
  * those of a tenant's workers against that tenant alone, which could have invented them. `owner` is that of the reporting
- * worker, null if it is not known any more.
+ * worker, null if it is not known any more. Why: ADR 0026, ADR 0099.
  */
 export function addFailure(
   failures: readonly Failure[],

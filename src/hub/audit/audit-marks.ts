@@ -6,7 +6,10 @@ import { canonicalize } from "../../signing/canonical.ts";
 import { type SigningKey, signText, type VerifyingKey, verifyText } from "../../signing/ed25519.ts";
 import type { AuditMark } from "../../store/audit-store.ts";
 
-/** Outside the database, so that somebody with access only to the database cannot cut off the tail unnoticed. */
+/**
+ * Outside the database, so that somebody with access only to the database cannot cut off the tail unnoticed.
+ * Why: ADR 0014.
+ */
 export const marksPath = (home: string): string => join(home, "audit-heads.ndjson");
 
 /**

@@ -8,6 +8,7 @@ const faultsMax = 100;
 
 /**
  * Follows the chain record by record. After a fault it continues from what is stored, so that each fault is found once.
+ * Why: ADR 0014.
  */
 export class ChainCheck {
   readonly #faults: AuditFault[] = [];

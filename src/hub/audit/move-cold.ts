@@ -14,7 +14,7 @@ type MoveDeps = SealerDeps & Pick<HubDeps, "settings"> & { auditDir: string };
 /**
  * Moves old records from the table into files, one for each day, and deletes files that are too old. Only whole days
  * move, in order, and only sealed records. A record is removed from the table after its file is on the disk: after a
- * crash in between it is in both, and the next round removes it.
+ * crash in between it is in both, and the next round removes it. Why: ADR 0014.
  */
 export async function moveCold(deps: MoveDeps, signal: AbortSignal): Promise<void> {
   const nowMs = deps.clock.nowMs();

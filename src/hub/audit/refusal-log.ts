@@ -32,7 +32,7 @@ const keptDetails = ["role", "token_id", "worker_id", "violation_type", "act"] a
 /**
  * Records refusals without letting anybody fill the audit trail with them: of one caller, the first of a kind in a minute is
  * recorded whole, and the others are counted and recorded as one when the minute is over. A hub that is killed loses at
- * most the counts of the last minute; what cannot be recorded now is counted on.
+ * most the counts of the last minute; what cannot be recorded now is counted on. Why: ADR 0026.
  */
 export class RefusalLog implements Service {
   readonly name = "refusal log";

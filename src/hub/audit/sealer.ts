@@ -19,7 +19,7 @@ export type SealerDeps = Pick<HubDeps, "store" | "keys" | "clock" | "failures" |
 
 /**
  * Signs the head of the chain. The store seals each event where it writes it; every second this asks for the head, and
- * seals what an earlier version left.
+ * seals what an earlier version left. Why: ADR 0014, ADR 0062.
  */
 export function createSealer(deps: SealerDeps): Service {
   const { clock, failures } = deps;

@@ -12,7 +12,7 @@ const nextHeadWithinMs = 120_000;
 /**
  * Says what the heads of this home do not prove, or null. A head cannot be forged, and proves every record before it. But
  * whoever can write to the database can remove heads there, and then the records after the last one left are like those
- * that nobody has signed yet. Only a head outside of the database shows that.
+ * that nobody has signed yet. Only a head outside of the database shows that. Why: ADR 0088.
  */
 export function headsElsewhere({ unsignedMs }: ChainCheck, { stored, kept }: SignedMarks): string | null {
   const [inHome, inDatabase] = [lastHead(kept), lastHead(stored)];

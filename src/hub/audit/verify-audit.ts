@@ -49,6 +49,7 @@ export type AuditVerdict = {
  *
  * A file of SQLite has one hub, whose home has every head. Of the hubs of a server, each has in its home what it signed and
  * moved while it led: what is only elsewhere is not a fault, and the verdict says that it was not checked.
+ * Why: ADR 0014, ADR 0088.
  */
 export async function verifyAudit(source: AuditSource): Promise<AuditVerdict> {
   const kept = source.kept ?? (await readMarks(source.home)).marks;

@@ -51,6 +51,7 @@ const depthMax = 4;
  * database refers to must be there, and what it has moved out by then is in both.
  *
  * A database in PostgreSQL is not in the file: it is dumped by PostgreSQL's own program, right after this.
+ * Why: ADR 0018.
  */
 export async function backUp(call: BackupCall): Promise<BackupMade> {
   const { home, file, nowMs } = call;

@@ -35,7 +35,7 @@ const costMax = 20;
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
-/** Encrypts a stream, preceded by a line that says what the file is. */
+/** Encrypts a stream, preceded by a line that says what the file is. Why: ADR 0018. */
 export function sealWith(
   passphrase: string,
   facts: Pick<BackupHeader, "created_at" | "version">,

@@ -51,7 +51,7 @@ type Restored = {
 
 /**
  * Creates a home from a backup, where there is none yet. Everything is first unpacked and checked beside it: a backup
- * that is damaged, or whose database somebody has edited, leaves nothing behind.
+ * that is damaged, or whose database somebody has edited, leaves nothing behind. Why: ADR 0018.
  */
 export async function restore(call: RestoreCall): Promise<Restored> {
   const { home } = call;

@@ -14,6 +14,7 @@ type Revival = { event: EventKind; origin: Origin | null; details: Record<string
 /**
  * For a database that is older than what happened: what was leased then is no longer held by anybody, and no attempt made
  * from now on may look like an earlier one. Returns how many leases were taken back, and how many jobs have ended with theirs.
+ * Why: ADR 0018.
  */
 export async function revive(
   deps: Pick<HubDeps, "store" | "settings" | "clock" | "renewals">,

@@ -21,6 +21,7 @@ type Claims = z.infer<typeof claims> & CertificateFacts;
 /**
  * A token for HTTP that stands for a certificate for ten minutes. It carries what the certificate says, under the hub's
  * MAC: nothing is stored for it, any hub with the same keys knows it, and the certificate is checked again at each call.
+ * Why: ADR 0036.
  */
 export function makeCertificateToken(
   macKey: Buffer,

@@ -12,7 +12,7 @@ type Followed = {
 
 /**
  * Returns a function that loads files when they have changed. Two files are never replaced at the same moment, so
- * refused files get a second look, and are reported only if they have not changed by then.
+ * refused files get a second look, and are reported only if they have not changed by then. Why: ADR 0012.
  */
 export function followFiles(followed: Followed): () => Promise<void> {
   let settled: string | null = null;

@@ -10,6 +10,7 @@ const shape = z.strictObject({ fingerprints: z.array(z.string().regex(/^[0-9a-f]
 /**
  * The certificates of the person to whom the home belongs, by fingerprint. They and `admin.token` are the same person:
  * an administrator of all tenants. Any other certificate with OU=admin is an administrator of its own tenant.
+ * Why: ADR 0036.
  */
 export class HomeAdmins {
   readonly #file: FollowedFile<ReadonlySet<string>>;

@@ -1,3 +1,4 @@
+// Revoked certificates: a list of serial numbers in the home. Why: ADR 0012.
 import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
 import { tryParseJson } from "../../core/text/json-value.ts";

@@ -1,3 +1,4 @@
+// Whether the certificate of a caller is valid now, and who the caller is. Why: ADR 0012, ADR 0094.
 import type { X509Certificate } from "node:crypto";
 import { WritError } from "../../core/errors.ts";
 import { certificateTokenId, type Identity } from "../../core/identity.ts";

@@ -2,7 +2,10 @@ type X509Library = typeof import("@peculiar/x509");
 
 let loaded: Promise<X509Library> | undefined;
 
-/** Loaded only when a certificate has to be made: most starts make none, and loading takes a tenth of a second. */
+/**
+ * Loaded only when a certificate has to be made: most starts make none, and loading takes a tenth of a second.
+ * Why: ADR 0012.
+ */
 export function x509Library(): Promise<X509Library> {
   loaded ??= load();
   return loaded;

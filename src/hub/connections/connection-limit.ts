@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 
-/** At most `max` open connections for each key, such as an address or a certificate. */
+/** At most `max` open connections for each key, such as an address or a certificate. Why: ADR 0094. */
 export class ConnectionLimit {
   readonly #max: number;
   readonly #counts = new Map<string, number>();

@@ -36,7 +36,7 @@ type Options = {
   rightsNow?(): (session: Http2Session) => boolean;
 };
 
-/** The open connections of an HTTP/2 port. Those that nobody uses, or whose right has ended, end. */
+/** The open connections of an HTTP/2 port. Those that nobody uses, or whose right has ended, end. Why: ADR 0094. */
 export class Http2Connections implements Service {
   readonly name = "HTTP/2 connections";
   readonly #clock: Clock;

@@ -11,7 +11,7 @@ type AddressLimit = {
 
 /**
  * Hangs up on an address that has too many connections to this server, before anything is read from it. Listeners that
- * are added later still see every connection, so this comes last.
+ * are added later still see every connection, so this comes last. Why: ADR 0094.
  */
 export function limitAddresses(
   server: Server,

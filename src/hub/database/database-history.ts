@@ -25,7 +25,7 @@ type Acceptance = { acceptLoss: number | null };
 
 /**
  * What the home knows, read before the database is opened: opening creates one that is missing. Throws if the hub would
- * begin with nothing although the home knows of a database.
+ * begin with nothing although the home knows of a database. Why: ADR 0030.
  */
 export async function readHistory(paths: HubPaths, { acceptLoss }: Acceptance): Promise<History> {
   const known = await readKnownDatabase(paths.home);

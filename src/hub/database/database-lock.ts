@@ -9,7 +9,7 @@ type Holder = { home: string; pid: number };
 
 /**
  * One hub per database, whatever home or link it is reached by. The lock is beside the file and not in it: programs that
- * only read the database, such as a backup, must not be kept out.
+ * only read the database, such as a backup, must not be kept out. Why: ADR 0030.
  */
 export function lockDatabase(path: string, home: string): FileLock {
   const real = realPathOf(path);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
 
-/** What the home knows of its database: which one it is, and how far its log had come a moment ago. */
+/** What the home knows of its database: which one it is, and how far its log had come a moment ago. Why: ADR 0030. */
 type KnownDatabase = { database_id: string; last_seq: number };
 
 const pathOf = (home: string): string => join(home, "database.json");

@@ -15,7 +15,7 @@ import type { DatabasePlace } from "./database-place.ts";
 
 const readerProgram = new URL("./list-thread.ts", import.meta.url);
 
-/** PostgreSQL's driver and its client are loaded only by a hub that uses them. */
+/** PostgreSQL's driver and its client are loaded only by a hub that uses them. Why: ADR 0080. */
 
 export async function openStore(
   place: DatabasePlace,

@@ -22,7 +22,7 @@ const answerMsMax = 5_000;
 
 /**
  * What is wrong with the new addresses at present, as their callers would find them. Throws if it is the hub of another
- * installation: over plain HTTP, which proves nothing, callers would send it their tokens.
+ * installation: over plain HTTP, which proves nothing, callers would send it their tokens. Why: ADR 0090.
  */
 export async function checkNewHub({
   to,

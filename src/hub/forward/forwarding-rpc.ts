@@ -28,7 +28,7 @@ type Moved = {
 
 const connectionsMax = 10_000;
 
-/** The gRPC port of a hub that has moved. Nobody has to show a certificate to learn where it is. */
+/** The gRPC port of a hub that has moved. Nobody has to show a certificate to learn where it is. Why: ADR 0090. */
 export class ForwardingRpc implements Service {
   readonly name = "gRPC server";
   readonly #settings: HubSettings;

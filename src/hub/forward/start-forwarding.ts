@@ -44,6 +44,7 @@ const questionHeader = "writ-forwarder";
 /**
  * Answers at the address of a hub that has moved: every call is told where the hub is now. It shows the certificates of the
  * old hub, which is what makes its answer worth following, and needs nothing else of the home: no database and no lock.
+ * Why: ADR 0090.
  */
 export async function startForwarding(call: ForwardingCall): Promise<Forwarding> {
   const { home, clock = systemClock, osUser } = call;

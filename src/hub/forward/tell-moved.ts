@@ -6,7 +6,7 @@ import type { Listener } from "../http/listener.ts";
 
 /**
  * Answers every request with where the hub is now. It is no redirect of HTTP: common clients follow those by themselves,
- * some of them with the token, and to any place.
+ * some of them with the token, and to any place. Why: ADR 0090.
  */
 export function tellMoved(to: readonly string[], clock: Clock): Listener {
   const moved = movedError(to);

@@ -28,7 +28,10 @@ export async function countRows(copy: DatabaseCopy): Promise<number> {
   return total;
 }
 
-/** Copies every row that the target does not have yet. A page and the note how far it reaches are written together. */
+/**
+ * Copies every row that the target does not have yet. A page and the note how far it reaches are written together.
+ * Why: ADR 0086.
+ */
 export async function copyRows(
   { source, target }: Sides,
   total: number,

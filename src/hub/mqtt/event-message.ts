@@ -16,7 +16,7 @@ export function isNumbered(event: LoggedEvent): event is NumberedEvent {
 
 type Reads = Pick<Store, "getJob">;
 
-/** What is sent about an event. */
+/** What is sent about an event. Why: ADR 0050. */
 export async function eventMessage(
   store: Reads,
   event: NumberedEvent,

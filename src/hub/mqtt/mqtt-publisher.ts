@@ -30,7 +30,7 @@ type Item = { seq: number; message: MqttMessage; counts: boolean };
 /**
  * Sends the events of jobs to a broker, in the order of the log. The log itself is the outbox: this reader moves on only
  * past what the broker has acknowledged, and its place is in the database. Nothing waits for it; while the broker is
- * away it does not even read.
+ * away it does not even read. Why: ADR 0050.
  */
 export class MqttPublisher implements Service {
   readonly name = "mqtt publisher";

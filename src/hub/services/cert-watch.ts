@@ -28,6 +28,7 @@ type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "failures" | "settings" 
 /**
  * Follows the certificates of a hub that runs for months: renews the home's own before they expire, and passes changes
  * on disk to the ports. New connections use them, open ones continue. Files that cannot be used change nothing.
+ * Why: ADR 0012.
  */
 export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
   const { clock, failures } = deps;

@@ -14,6 +14,7 @@ const driftMsMax = 5_000;
  *
  * That clock is the system's, or with PostgreSQL the database's: all hubs compare the same stored times, so they must have
  * one clock, whatever their machines say. The leader moves the stored times, if it was not its own clock that drifted.
+ * Why: ADR 0028.
  */
 export function createClockWatch(deps: HubDeps, clock: SteadyClock): Service {
   const { store, logger, failures, leadership } = deps;

@@ -10,7 +10,7 @@ type Damage = { job: Pick<JobRecord, "id" | "tenantId"> | null; parts: readonly 
 
 /**
  * Records damage in the database, once for each job as long as the hub runs: a client that asks again every second must
- * not fill the audit trail.
+ * not fill the audit trail. Why: ADR 0029.
  */
 export class DamageLog {
   readonly #deps: { store: Pick<Store, "recordEvents">; clock: Clock; logger: Logger };

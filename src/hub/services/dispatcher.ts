@@ -20,7 +20,7 @@ const parsedKeysMax = 10_000;
 /**
  * Wakes as many waiting workers as there are new jobs that fit them, the one that has waited longest first, so that one
  * job does not wake everybody. It only gives hints: a worker that is woken still has to claim, and a lost hint is made
- * up for by the reaper's next `wakeAll`.
+ * up for by the reaper's next `wakeAll`. Why: ADR 0008, ADR 0063.
  */
 export class Dispatcher implements Service {
   readonly name = "dispatcher";

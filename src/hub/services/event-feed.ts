@@ -14,7 +14,7 @@ type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
 /**
  * Turns the log into live streams. Each reader has its own position in the log and reads on from there when it is woken:
  * nothing is buffered for a slow reader, and a reader that resumes notices no gap. Readers that keep up share one read of
- * the store.
+ * the store. Why: ADR 0004, ADR 0032.
  */
 export class EventFeed implements Service {
   readonly name = "event feed";

@@ -37,7 +37,7 @@ export type Reader = {
 /**
  * The newest live events of the log. They are read once for all readers that keep up, and only readers that an event
  * concerns are woken for it, so that the readers of one tenant cost nothing when others work. Every reader gets the same
- * objects, so that what is made from an event can be shared as well.
+ * objects, so that what is made from an event can be shared as well. Why: ADR 0032.
  */
 export class EventTail {
   readonly #store: Pick<Store, "readEvents">;

@@ -14,6 +14,7 @@ const dayMs = 86_400_000;
 /**
  * Follows the key ring: loads what another hub has changed, notices if that went into another folder, retires keys whose grace
  * period has ended, revokes those whose notice has, and reminds once a day when the key is due for rotation.
+ * Why: ADR 0013.
  */
 export function createKeyWatch(deps: HubDeps): Service {
   const { clock, failures } = deps;

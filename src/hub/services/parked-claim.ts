@@ -5,7 +5,7 @@ import type { Waiter } from "./dispatcher.ts";
 
 /**
  * A claim between its looks into the store. It is woken for jobs that it may take, and knows which it has not seen; or
- * the store leases it jobs in the very transaction that makes them claimable.
+ * the store leases it jobs in the very transaction that makes them claimable. Why: ADR 0063, ADR 0084.
  */
 export class ParkedClaim implements Waiter {
   static #made = 0;

@@ -10,7 +10,7 @@ const jobsPerTurn = 200;
  * It starts when the ports listen, or when this hub takes the lead. If nobody could renew a lease or send a heartbeat before
  * that, every lease lasts at least one more lease from then on. No worker counts as silent until that time has passed. The
  * same holds when the hub could not store renewals for a while: whether it can again, only the extension shows, so nothing is
- * ended before that is stored.
+ * ended before that is stored. Why: ADR 0007, ADR 0083.
  */
 export function createReaper(deps: HubDeps): Service {
   const { clock, settings, logger, failures, renewals } = deps;

@@ -9,7 +9,7 @@ const waitingMax = 1_000;
 
 /**
  * Checks receipts after the worker has been answered. A receipt that does not verify does not change the job; it is
- * recorded as an event with the worker's name.
+ * recorded as an event with the worker's name. Why: ADR 0013, ADR 0075.
  */
 export class ReceiptChecker implements Service {
   readonly name = "receipt checker";

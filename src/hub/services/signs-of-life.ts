@@ -24,7 +24,7 @@ const roundMs = 1_000;
 /**
  * When each worker last made a call. Every call is a sign of life, not only `POST /workers/heartbeat`, and a call must not
  * cost a statement for it: signs are kept here, and one of a worker is written when what the store knows is a quarter of
- * the time old after which a worker is inactive.
+ * the time old after which a worker is inactive. Why: ADR 0095.
  */
 export class SignsOfLife implements Service {
   readonly name = "signs of life";

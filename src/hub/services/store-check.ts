@@ -5,7 +5,9 @@ import type { HubDeps } from "../deps.ts";
 /** The first seconds belong to workers and clients that come back. */
 const delayMs = 10_000;
 
-/** Checks the structure of the database file once after each start, and records what is wrong with it. */
+/**
+ * Checks the structure of the database file once after each start, and records what is wrong with it. Why: ADR 0029.
+ */
 export function createStoreCheck(
   { clock, failures, damage }: Pick<HubDeps, "clock" | "failures" | "damage">,
   databasePath: string,

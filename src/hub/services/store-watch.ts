@@ -10,6 +10,7 @@ const roundMs = 1_000;
 /**
  * Keeps in the home how far the log has come, so that a start notices when its database ends before that. And raises the
  * alarm when the database is no longer the one that was opened, or an older state of it: the store answers nothing more then.
+ * Why: ADR 0030.
  */
 export function createStoreWatch(deps: HubDeps, channels: readonly Channel[]): Service {
   const { store, home, clock, logger, outage, failures, tell } = deps;

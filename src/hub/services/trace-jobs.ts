@@ -4,7 +4,7 @@ import type { ClaimedJob } from "../../store/store.ts";
 
 type Deps = { telemetry: Telemetry };
 
-/** A span for each job that a call has submitted. */
+/** A span for each job that a call has submitted. Why: ADR 0071. */
 export function traceSubmitted(
   { telemetry }: Deps,
   jobs: readonly NewJob[],

@@ -8,7 +8,10 @@ import type { CutField, ListedJob } from "../../store/jobs/job-list.ts";
 import { jobFields, noFacts } from "./job-view.ts";
 import { StoredParts } from "./stored-parts.ts";
 
-/** A job in a list, as this caller may see it: fields that are too large for a list are null and named in `cut`. */
+/**
+ * A job in a list, as this caller may see it: fields that are too large for a list are null and named in `cut`.
+ * Why: ADR 0031.
+ */
 export async function jobSummary(
   outputs: Outputs,
   listed: ListedJob,

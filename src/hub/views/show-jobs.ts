@@ -4,7 +4,7 @@ import { storedSummary } from "./job-summary.ts";
 
 /**
  * Jobs of a list as JSON. What is damaged, or still writes output, is left to those who can record it or look. Texts of
- * neighbours are one text: to pass on one that is long costs less than many that are short.
+ * neighbours are one text: to pass on one that is long costs less than many that are short. Why: ADR 0070.
  */
 export function showJobs(jobs: readonly ListedJob[], caller: Identity): ShownJobs {
   const shown: ShownJobs = [];

@@ -1,6 +1,9 @@
 import type { DamagedPart } from "../../store/jobs/find-damage.ts";
 
-/** Reads the texts of a stored job. One that is damaged or cannot be read becomes null, and its name is kept. */
+/**
+ * Reads the texts of a stored job. One that is damaged or cannot be read becomes null, and its name is kept.
+ * Why: ADR 0029.
+ */
 export class StoredParts {
   readonly #damaged: DamagedPart[];
 

@@ -5,7 +5,7 @@ const atOnceMax = 2;
 
 export type Arrival = { name: string; signal: AbortSignal };
 
-/** What is arriving in this process, by upload. */
+/** What is arriving in this process, by upload. Why: ADR 0093. */
 export class Arrivals {
   readonly #byUpload = new Map<string, Map<string, Running>>();
 

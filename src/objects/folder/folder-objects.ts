@@ -10,7 +10,7 @@ import { largestPart, listArrived, listParts, removeUpload, sizeOf } from "./upl
 
 /**
  * Keeps files in a folder of this machine: `<tenant>/<folder>/<two digits>/<id>/<name of the arrival>`. The key is not a
- * path here: keys such as `a` and `a/b` can both exist, and no key can lead anywhere.
+ * path here: keys such as `a` and `a/b` can both exist, and no key can lead anywhere. Why: ADR 0041, ADR 0093.
  */
 export class FolderObjects implements HubServed {
   readonly servedBy = "hub";

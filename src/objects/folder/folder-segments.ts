@@ -11,7 +11,10 @@ import { syncDir } from "./sync-dir.ts";
 const markName = ".writ-outputs";
 const writing = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 
-/** Keeps segments in a folder that all hubs share: `<two digits>/<id>`, and a mark by which it is recognised. */
+/**
+ * Keeps segments in a folder that all hubs share: `<two digits>/<id>`, and a mark by which it is recognised.
+ * Why: ADR 0085.
+ */
 export class FolderSegments implements Segments {
   readonly #root: string;
   readonly #mark: string;

@@ -16,7 +16,7 @@ type ArrivalPlace = { folder: string; arrival: Arrival; isTaken: (name: string) 
 /**
  * Writes bytes to a part of their own, or to one that an earlier request has left. When the last byte has arrived and the
  * hash is right, the file is synced and loses the ending of a part. What had arrived before the sender broke off stays; a
- * full disk gets its room back.
+ * full disk gets its room back. Why: ADR 0093.
  */
 export async function receiveFile(place: ArrivalPlace, upload: ArrivingBytes): Promise<ReceivedBytes> {
   const path = join(place.folder, partName(place.arrival.name));

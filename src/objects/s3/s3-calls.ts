@@ -18,7 +18,10 @@ const triesMax = 3;
 const pause = { firstMs: 100, maxMs: 2_000 };
 const errorCharsMax = 64 * 1024;
 
-/** The calls of an S3-compatible store: those that the hub makes itself, and URLs with which others make them. */
+/**
+ * The calls of an S3-compatible store: those that the hub makes itself, and URLs with which others make them.
+ * Why: ADR 0041.
+ */
 export class S3Calls {
   readonly #settings: S3Settings;
   readonly #clock: Clock;

@@ -22,6 +22,7 @@ export type S3Options = { wholeBytesMax?: number; partBytesMin?: number };
  * Keeps files in a bucket. A file is put to `<tenant>/<folder>/.uploads/<id>`, copied to
  * `<tenant>/<folder>/<id>/<name of the copy>/<key>` and checked there. Every call that completes makes a copy of its own,
  * and no URL to put one is ever made: what is put or completed later changes nothing that anybody reads.
+ * Why: ADR 0041, ADR 0093.
  */
 export class S3Objects implements StoreServed {
   readonly servedBy = "store";

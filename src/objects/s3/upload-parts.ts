@@ -1,3 +1,4 @@
+// Uploads in parts: how one begins, which parts have arrived, and how they are joined. Why: ADR 0054.
 import { WritError } from "../../core/errors.ts";
 import { fieldOf, type S3Calls, unavailable } from "./s3-calls.ts";
 

@@ -13,7 +13,9 @@ import { readRange } from "./read-range.ts";
 
 const jobsPerPage = 500;
 
-/** Keeps outputs as files in a folder of this machine, one per stream: `ab/<job>/<attempt>/stdout.log`. */
+/**
+ * Keeps outputs as files in a folder of this machine, one per stream: `ab/<job>/<attempt>/stdout.log`. Why: ADR 0023.
+ */
 export class FolderOutputs implements Outputs {
   readonly #root: string;
   readonly #log: OutputLog;

@@ -29,6 +29,7 @@ type FollowFileOptions = {
 /**
  * Yields the bytes of a file from `offset` on, and then what is added, until the output has ended and everything is
  * read. At most one read is in flight, and none while the consumer is busy, so a slow reader costs no memory.
+ * Why: ADR 0074.
  */
 export async function* followFile(options: FollowFileOptions): AsyncGenerator<Buffer> {
   const { path, signal } = options;

@@ -28,7 +28,7 @@ const syncsAtOnceMax = 3;
 // The size of one write in the thread pool; larger writes would hold up the files of others.
 const writeBytesMax = 1024 * 1024;
 
-/** Append-only files, and which of their bytes a power failure could still lose. */
+/** Append-only files, and which of their bytes a power failure could still lose. Why: ADR 0023. */
 export class OutputLog {
   readonly #files: OpenFiles;
   readonly #unsynced = new Unsynced();

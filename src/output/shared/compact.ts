@@ -23,7 +23,10 @@ export type Compacting = {
   failpoint: (name: string) => void | Promise<void>;
 };
 
-/** Moves old chunks into segments, if there is a place for them, and removes objects that nobody needs any more. */
+/**
+ * Moves old chunks into segments, if there is a place for them, and removes objects that nobody needs any more.
+ * Why: ADR 0085.
+ */
 export async function compact(compacting: Compacting, signal: AbortSignal): Promise<void> {
   const { table, places, times } = compacting;
   // Of two places the object store: what a shared folder has from before stays readable.

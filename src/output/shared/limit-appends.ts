@@ -6,7 +6,10 @@ const waitingMax = 64;
 // What all senders together may have in memory here while the database is slow.
 const waitingBytesMax = 64 * 1024 * 1024;
 
-/** Appends to one output happen one after the other, so that none waits in the database for another of the same hub. */
+/**
+ * Appends to one output happen one after the other, so that none waits in the database for another of the same hub.
+ * Why: ADR 0085.
+ */
 export class AppendLimits {
   readonly #outputs = new Map<string, { turns: Turns; users: number }>();
   #bytes = 0;

@@ -13,7 +13,7 @@ const segmentReadBytes = 1024 * 1024;
 /** As large as the pieces of other drivers. */
 const pieceBytes = 256 * 1024;
 
-/** Yields exactly the bytes from `start` to before `end`; fails if there are fewer. */
+/** Yields exactly the bytes from `start` to before `end`; fails if there are fewer. Why: ADR 0085. */
 export async function* readParts(
   shared: SharedPlaces,
   output: OutputName,

@@ -20,7 +20,7 @@ type SharedOptions = Partial<Omit<Compacting, "table">> & {
 
 /**
  * Keeps outputs where all hubs of a database reach them: chunks in a table, older ones as segments in an object store or a
- * shared folder. An append is durable when it is answered, so there is nothing to sync.
+ * shared folder. An append is durable when it is answered, so there is nothing to sync. Why: ADR 0085.
  */
 export class SharedOutputs implements Outputs {
   readonly #table: OutputTable;

@@ -18,7 +18,7 @@ type Open = { start: number; periods: Map<string | null, Period> };
 
 /**
  * Counts what happens as commits tell of it, and adds it to the store every few seconds. What it has counted since then
- * is lost if the hub is killed; nothing else is.
+ * is lost if the hub is killed; nothing else is. Why: ADR 0047.
  */
 export class Statistics implements Service {
   readonly name = "statistics";

@@ -13,7 +13,7 @@ type Deps = Pick<HubDeps, "store" | "clock" | "failures" | "objects">;
 
 /**
  * Removes the bytes of files that no longer exist: deleted, expired, replaced, of deleted jobs, and what attempts have
- * left behind. The row goes last, so what is interrupted is done again.
+ * left behind. The row goes last, so what is interrupted is done again. Why: ADR 0041, ADR 0093.
  */
 export function createFileCleaner(deps: Deps): Service {
   const { clock, failures } = deps;

@@ -3,7 +3,7 @@ import type { HubDeps } from "../../deps.ts";
 
 const roundMs = 2_000;
 
-/** Moves older output out of the database, if it is kept there. Several hubs share the work. */
+/** Moves older output out of the database, if it is kept there. Several hubs share the work. Why: ADR 0085. */
 export function createOutputCompactor({
   outputs,
   clock,

@@ -20,7 +20,7 @@ const tokensWorth = 4;
 
 /**
  * Counts a stream that stays open, or refuses it if its token or tenant has too many. Call the function that it returns
- * when the stream has ended, once.
+ * when the stream has ended, once. Why: ADR 0032.
  */
 export function admitEventStream(deps: HubDeps, opening: Opening): Promise<() => void> {
   return admit(deps, opening, "event streams", groupsOf(opening, "events", deps.settings.eventStreamsMax));

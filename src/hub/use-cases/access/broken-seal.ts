@@ -3,7 +3,10 @@ import type { Origin } from "../../../core/events.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import type { HubDeps } from "../../deps.ts";
 
-/** Somebody has edited the database. It is recorded, and the caller gets nothing that was signed over the edit. */
+/**
+ * Somebody has edited the database. It is recorded, and the caller gets nothing that was signed over the edit.
+ * Why: ADR 0006.
+ */
 export async function brokenSeal(
   deps: HubDeps,
   job: Pick<JobRecord, "id" | "tenantId">,

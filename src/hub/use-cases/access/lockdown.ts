@@ -17,7 +17,7 @@ type LockdownRequest = {
 
 /**
  * Stops all claims, takes every worker offline and takes back running jobs without charging them. It lasts, even over
- * restarts, until an administrator lifts it.
+ * restarts, until an administrator lifts it. Why: ADR 0014.
  */
 export async function lockDown(deps: HubDeps, request: LockdownRequest): Promise<boolean> {
   const { reason, userId, origin } = request;

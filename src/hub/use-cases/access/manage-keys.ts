@@ -13,7 +13,7 @@ const leasesPerTurn = 500;
 
 /**
  * Creates a new key. The old one also signs until the grace period ends. In an emergency the grace period is the
- * notice, and when it ends every lease that an older key signed is void: at once if there is no notice.
+ * notice, and when it ends every lease that an older key signed is void: at once if there is no notice. Why: ADR 0013.
  */
 export async function rotateKeys(
   deps: HubDeps,

@@ -15,6 +15,7 @@ const denialsPerMinute = 100;
 /**
  * Records every denial in the audit trail once, and every path that tried to leave its root: a transport calls this where errors
  * pass. Returns the error to answer with, which is RATE_LIMITED once this caller has been denied too often.
+ * Why: ADR 0026, ADR 0066.
  */
 export async function recordDenial(deps: Deps, call: Caller, error: unknown): Promise<unknown> {
   if (!(error instanceof WritError)) return error;

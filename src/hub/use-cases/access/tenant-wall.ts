@@ -2,7 +2,7 @@ import type { Identity } from "../../../core/identity.ts";
 import { hidePaths } from "../../../core/text/hide-paths.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 
-/** Whether something of this tenant must look to the caller as if it did not exist. */
+/** Whether something of this tenant must look to the caller as if it did not exist. Why: ADR 0026. */
 export function isHidden(identity: Identity, thing: { tenantId: string | null }): boolean {
   return identity.tenantId !== null && identity.tenantId !== thing.tenantId;
 }

@@ -22,7 +22,7 @@ const charsMax = 2_000;
 /**
  * Records a request of somebody who is watched: the caller, the address, the route and the outcome. Of the body it
  * keeps the field names and a hash, never the values: an environment or a result may contain secrets, and the audit
- * trail must not.
+ * trail must not. Why: ADR 0014.
  */
 export async function recordRequest(deps: HubDeps, request: RecordedRequest): Promise<void> {
   if (deps.watched.isEmpty) return;

@@ -18,7 +18,7 @@ import { finishAttempt } from "../workers/finish-jobs.ts";
 import { findTokenJob, type TokenCall, type TokenJob } from "./find-token-job.ts";
 import { presignFiles } from "./presign-files.ts";
 
-/** A job reports by itself that it has started. */
+/** A job reports by itself that it has started. Why: ADR 0092. */
 export async function startByToken(deps: HubDeps, call: TokenCall): Promise<void> {
   const { fence } = await findTokenJob(deps, call);
   const change = { act: "start" as const, isolation: null, fence, keepsLease: true as const };

@@ -7,7 +7,7 @@ const asksAtOnce = 16;
 /** A list is shown without knowing everything rather than late. */
 const listMs = 2_000;
 
-/** Whether the bytes of a file are in storage. */
+/** Whether the bytes of a file are in storage. Why: ADR 0054. */
 export function hasBytes({ objects }: Pick<HubDeps, "objects">, file: StoredObject): Promise<boolean> {
   return objects.has(file, file.size ?? 0);
 }

@@ -28,7 +28,7 @@ const claims = z.strictObject({
   expiresAt: z.int(),
 });
 
-/** What the holder of a URL may do: one method on one file, until it expires. */
+/** What the holder of a URL may do: one method on one file, until it expires. Why: ADR 0041. */
 export type FileTicket = z.infer<typeof claims>;
 
 /** The part of a URL that contains the permission, under the hub's MAC: nothing is stored for it. */

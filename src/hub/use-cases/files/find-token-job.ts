@@ -18,7 +18,10 @@ export type TokenCall = { identity: Identity; origin: Origin; jobId: string; job
 
 export type TokenJob = { job: JobRecord; document: JobDocument; policy: StorageRight[]; fence: Fence };
 
-/** The job of a token, if its attempt holds the lease now; with `orCompleted`, also if it was the one that completed it. */
+/**
+ * The job of a token, if its attempt holds the lease now; with `orCompleted`, also if it was the one that completed it.
+ * Why: ADR 0092.
+ */
 export async function findTokenJob(
   deps: HubDeps,
   call: TokenCall,

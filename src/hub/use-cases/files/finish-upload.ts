@@ -6,7 +6,7 @@ import { publishUpload, tidyEnded } from "./publish-upload.ts";
 
 /**
  * Has a store that takes files directly check what was put, and makes it the file. If another call was faster, the file is
- * the one that was announced too.
+ * the one that was announced too. Why: ADR 0041, ADR 0093.
  */
 export async function finishUpload(
   deps: HubDeps,

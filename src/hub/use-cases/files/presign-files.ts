@@ -40,7 +40,7 @@ export function ownerOf({ tenantId, userId, role }: Identity): FileOwner {
   return { tenantId: tenantId ?? defaultTenant, userId, readerId, jobId: null, attempt: null };
 }
 
-/** URLs for files, in the order of the requests: all of them, or none. */
+/** URLs for files, in the order of the requests: all of them, or none. Why: ADR 0041, ADR 0054. */
 export async function presignFiles(deps: HubDeps, call: PresignCall): Promise<FileUrl[]> {
   const { owner, requests } = call;
   checkSizes(deps, requests);

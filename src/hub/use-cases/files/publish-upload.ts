@@ -8,7 +8,7 @@ type WholeFile = { storedAs: string; size: number; sha256: string };
 
 /**
  * Makes bytes that have arrived the file of their upload, unless others came first: then they must be the same. Which of
- * several come first is decided by the row, at one moment, and by nothing that was looked at before.
+ * several come first is decided by the row, at one moment, and by nothing that was looked at before. Why: ADR 0093.
  */
 export async function publishUpload(
   deps: HubDeps,

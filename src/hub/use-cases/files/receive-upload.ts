@@ -27,6 +27,7 @@ type Arrived = { size: number; sha256: string | null };
 /**
  * Takes bytes of a file from a signed URL. The file exists when the last one has arrived and the hash is right, and never
  * changes after that: the same bytes again, after a lost answer, are answered like the first, others are refused.
+ * Why: ADR 0093.
  */
 export async function receiveUpload(deps: HubDeps, call: ReceiveCall): Promise<Arrived> {
   const { objects } = deps;

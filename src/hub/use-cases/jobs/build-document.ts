@@ -26,7 +26,10 @@ export type Defaulted = { maxAttempts: boolean; limits: readonly (keyof LimitsTe
 
 type Making = { jobId: string; nowMs: number; defaulted?: Defaulted | undefined };
 
-/** Turns a submission into the document that will be signed, and the record that the store keeps beside it. */
+/**
+ * Turns a submission into the document that will be signed, and the record that the store keeps beside it.
+ * Why: ADR 0019, ADR 0062.
+ */
 export function buildDocument(submission: JobSubmission, author: Author, made: Making): NewJob {
   const known = sharedPart(submission);
   const document = describe(submission, author, made);

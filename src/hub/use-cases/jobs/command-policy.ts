@@ -9,7 +9,7 @@ const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin
 
 /**
  * Refuses a command that `commands` in writ.yaml does not allow this user, over HTTP and gRPC alike. A denied command
- * stays denied even if another entry allows it; a user with an allow list may run nothing else.
+ * stays denied even if another entry allows it; a user with an allow list may run nothing else. Why: ADR 0012.
  */
 export function checkCommand(
   commands: HubSettings["commands"],

@@ -18,7 +18,7 @@ import { checkAccess } from "./find-job.ts";
 /**
  * The receipt of the last attempt that has one, with everything needed to check it without the hub, even if the job was
  * deleted. The hub signs the document and the grant now; both must still match their seals, or somebody with access to
- * the database could have anything signed.
+ * the database could have anything signed. Why: ADR 0013.
  */
 export async function exportBundle(
   deps: HubDeps,

@@ -28,7 +28,7 @@ type ListedPage = {
 
 /**
  * The jobs that the caller may see, newest first, with the cursor of the next page. Only the page without a cursor is the
- * last: others may be short, because one call looks at a limited number of jobs.
+ * last: others may be short, because one call looks at a limited number of jobs. Why: ADR 0031, ADR 0070.
  */
 export async function listJobs(
   deps: HubDeps,

@@ -15,7 +15,7 @@ const startDefaults = {
   limits: { cpu: "500m", memory: "100M", io: "low", pids: 512, network: "host" },
 } as const;
 
-/** Starts a command as a job. */
+/** Starts a command as a job. Why: ADR 0036. */
 export async function startCommand(
   deps: HubDeps,
   call: { identity: Identity; origin: Origin; start: StartRequest },

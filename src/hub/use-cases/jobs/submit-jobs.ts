@@ -12,7 +12,7 @@ import { checkCommand } from "./command-policy.ts";
 
 export type SubmittedJob = { id: string; status: JobState; existed: boolean };
 
-/** Accepts all of these jobs or none; what is answered is on disk. */
+/** Accepts all of these jobs or none; what is answered is on disk. Why: ADR 0062. */
 export async function submitJobs(
   deps: HubDeps,
   input: { identity: Identity; submissions: JobSubmission[]; defaulted?: Defaulted; origin: Origin },

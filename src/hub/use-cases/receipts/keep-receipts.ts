@@ -28,7 +28,10 @@ export function signedReceipt(
   return signedBy(worker, [{ text, sha256: sha256Hex(text) }], { text, signature });
 }
 
-/** The list is made from the items as they arrived: a refused item is still part of what was signed. */
+/**
+ * The list is made from the items as they arrived: a refused item is still part of what was signed.
+ * Why: ADR 0013, ADR 0075.
+ */
 export function signedList(worker: Signer, receipts: SentReceipt[], signature = ""): Signed | null {
   if (receipts.length === 0) return null;
   const hashes = receipts.map(({ sha256 }) => sha256);

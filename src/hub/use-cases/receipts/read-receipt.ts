@@ -7,7 +7,7 @@ import { emptySha256 } from "../../../signing/receipt.ts";
 import { type Receipt, receiptText } from "../../../signing/receipt-text.ts";
 import type { SentReceipt } from "./keep-receipts.ts";
 
-/** A receipt beside its item. One that the hub has written itself need not be parsed to be checked. */
+/** A receipt beside its item. One that the hub has written itself need not be parsed to be checked. Why: ADR 0075. */
 export type ReadReceipt = SentReceipt & { text: string; receipt?: Receipt };
 
 type Item = {

@@ -5,7 +5,7 @@ import { sha256Hex } from "../../../signing/mac.ts";
 
 /**
  * A worker must give its attempt and token; only an administrator of the hub may leave them out to mean the current
- * one.
+ * one. Why: ADR 0007.
  */
 export function fenceOf(
   identity: Identity,

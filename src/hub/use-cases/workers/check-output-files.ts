@@ -15,7 +15,7 @@ const problemsMax = 100;
 /**
  * Refuses the end of an attempt that lists files which its job could not have written: people who may read a job may
  * read its files, so a worker must not be able to list somebody else's. Files that have not arrived, or are different,
- * are refused too: no job ends with a list of files that nobody can read.
+ * are refused too: no job ends with a list of files that nobody can read. Why: ADR 0041.
  */
 export async function checkOutputFiles(deps: HubDeps, { jobId, change }: ReportedEnd): Promise<void> {
   if (change.outputFiles === null) return;

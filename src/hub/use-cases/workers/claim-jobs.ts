@@ -36,7 +36,7 @@ const claimBytesMax = 3 * 1024 ** 2;
 
 /**
  * Leases the best jobs for a worker, and waits for some if requested. Empty if there are none, if the worker drains, or
- * if the caller has hung up.
+ * if the caller has hung up. Why: ADR 0063, ADR 0100.
  */
 export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<LeasedJob[]> {
   const worker = await findClaimant(deps, request);

@@ -10,6 +10,7 @@ type Acting = { identity: Identity; workerId: string };
  * The worker, or null if it is not registered. A token that is bound to a worker may act only for that worker, one that
  * is bound to a tenant only for workers of that tenant, and an administrator of the hub for any. A token that is bound
  * to both needs both: somebody who may issue tokens of one tenant must not reach a worker of another, or a shared one.
+ * Why: ADR 0026, ADR 0095.
  */
 export async function checkActsAs(
   deps: HubDeps,

@@ -10,7 +10,10 @@ import { findHeldJob } from "./find-held-job.ts";
 
 type IssuedJobToken = { token: string; expiresAt: number };
 
-/** A new job token for an attempt that holds its lease. It does not renew the lease; only heartbeats do that. */
+/**
+ * A new job token for an attempt that holds its lease. It does not renew the lease; only heartbeats do that.
+ * Why: ADR 0016, ADR 0092.
+ */
 export async function issueJobToken(deps: HubDeps, call: AttemptCall): Promise<IssuedJobToken> {
   const held = await findHeldJob(deps, call);
   // An edited policy must not be signed.

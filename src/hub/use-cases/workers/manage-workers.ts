@@ -17,7 +17,7 @@ import { checkActsAs, findActingWorker, notYours, replacedWorker } from "./find-
 
 const heartbeatsPerSecondMax = 2_000;
 
-/** Registers a worker. A known key is not replaced just because the worker asks for it. */
+/** Registers a worker. A known key is not replaced just because the worker asks for it. Why: ADR 0026, ADR 0104. */
 export async function registerWorker(
   deps: HubDeps,
   call: { identity: Identity; worker: WorkerRegistration; origin: Origin },

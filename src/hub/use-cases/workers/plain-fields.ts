@@ -2,7 +2,10 @@ import type { JobDocument } from "../../../contract/document.ts";
 import { documentFacts } from "../../../contract/document-summary.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
 
-/** The job as a simple worker reads it. The document says the same under a signature, which nothing here is. */
+/**
+ * The job as a simple worker reads it. The document says the same under a signature, which nothing here is.
+ * Why: ADR 0010, ADR 0095.
+ */
 export function plainFields({ job, document }: Pick<ClaimedJob, "job" | "document">) {
   const written = JSON.parse(document) as JobDocument;
   const { params, solver_url, solver_checksum } = documentFacts(written);

@@ -16,7 +16,7 @@ type Fields = { worker_id: string; attempt?: number; token?: string };
 type ResultFields = Omit<ResultRequest, keyof Fields | "receipt"> & Fields;
 type FailFields = Omit<FailRequest, "receipt"> & { receipt?: unknown; receipt_parts?: unknown };
 
-/** A reported result as a change of its job. */
+/** A reported result as a change of its job. Why: ADR 0009, ADR 0057. */
 export function resultChange(identity: Identity, body: ResultFields, key: string | null): ResultChange {
   const result = canonicalize((body.result ?? null) as JsonValue);
   return {

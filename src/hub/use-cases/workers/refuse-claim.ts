@@ -12,7 +12,7 @@ import { findActingWorker } from "./find-worker.ts";
 
 type Caller = { identity: Identity; origin: Origin; workerId: string };
 
-/** The worker could not verify a claim, and reports it as a whole. */
+/** The worker could not verify a claim, and reports it as a whole. Why: ADR 0099. */
 export async function refuseClaim(
   deps: HubDeps,
   call: Caller & { body: z.infer<typeof refusedClaim> },

@@ -28,7 +28,9 @@ export type LeasedJob = ClaimedJob & {
 
 type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
 
-/** One claimed job: the document and its lease are each signed, during a rotation by each key. */
+/**
+ * One claimed job: the document and its lease are each signed, during a rotation by each key. Why: ADR 0006, ADR 0010.
+ */
 export function signClaim(deps: Deps, claimed: LeasedJob): SignedClaim {
   const lease = leaseText(claimed.lease);
   const [first, ...others] = signersOf(deps, claimed).map((key) => ({

@@ -4,7 +4,7 @@ import { largerStream, type SmallOutput, smallOutputBytesMax } from "../../../co
 import type { HubDeps } from "../../deps.ts";
 import { outputTooLarge } from "./append-output.ts";
 
-/** The output that came with the end of an attempt; undefined if none came, or nothing was written. */
+/** The output that came with the end of an attempt; undefined if none came, or nothing was written. Why: ADR 0057. */
 export function readSmallOutput(text: SmallOutputText | undefined): SmallOutput | undefined {
   if (text === undefined) return undefined;
   const output = { stdout: decode("stdout", text.stdout), stderr: decode("stderr", text.stderr) };
