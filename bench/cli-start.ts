@@ -9,7 +9,7 @@ import { figure, quantile } from "./_figures.ts";
 // npm run bench -- cli-start [runs]
 // How long `jobctl status` takes from its start to its end, next to a Node that does nothing. The runs take turns, so
 // that whatever else the machine does meets all of them alike; on a machine with much else to do, only the time on the
-// processor says something.
+// processor says something. Why: ADR 0017.
 const runs = Number(process.argv[2] ?? 31);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const home = mkdtempSync(join(tmpdir(), "writ-bench-"));

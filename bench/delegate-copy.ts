@@ -7,7 +7,7 @@ import { figure } from "./_figures.ts";
 
 // npm run bench -- delegate-copy [FILES] [MEGABYTES] [DIRECTORY]
 // What a private copy costs a delegate job: a repository of many files is copied as the runner copies it, and hashed, and
-// beside that copied by cp, in turns.
+// beside that copied by cp, in turns. Why: ADR 0066.
 const [files = 20_000, megabytes = 300] = process.argv.slice(2, 4).map(Number);
 const dir = mkdtempSync(join(process.argv[4] ?? "/var/tmp", "writ-copy-"));
 const rounds = 3;

@@ -15,6 +15,7 @@ import { compareProcesses } from "./peers/exec.ts";
  * Usage: npm run bench -- exec [jobs] [slots]
  *
  * With --peers it is measured beside BullMQ with child_process.spawn and with bubblewrap instead, in turns:
+ * Why: ADR 0057, ADR 0058.
  * npm run bench -- exec --peers [--rounds N] [--jobs N] [--json] [--save]
  */
 const options = readOptions();

@@ -18,7 +18,7 @@ import { openWorkloads, type Workload } from "./guard/workloads.ts";
 /**
  * What a job costs in figures that are the same on every machine: SQL statements, syncs, messages between threads, and
  * bytes on the wire. It fails if one of them has risen above what bench/guard.json says. System calls and allocated
- * memory are shown beside them and not checked.
+ * memory are shown beside them and not checked. Why: ADR 0058.
  * Usage: npm run bench -- guard [--update] [--statements]
  */
 const actsMin = 15;

@@ -11,6 +11,7 @@ import { startBenchHub } from "./_hub.ts";
  * (`exec_per_job`), and started once (`persistent_http`). Hub and worker are processes as users run them, each job is
  * caged where the machine can do that, and both kinds have the same slots. Beside jobs per second stands the CPU time of
  * a job, in hub, worker and program together: on a machine that does much else, only that says something.
+ * Why: ADR 0044.
  * Usage: npm run bench -- kinds [jobs] [slots]
  */
 const jobs = Number(process.argv[2] ?? 400);

@@ -7,6 +7,7 @@ import type { RivalName } from "./peers/rivals.ts";
 
 /**
  * How long an idle worker takes to start a job: from the call that submits it to the first line of its handler.
+ * Why: ADR 0058, ADR 0063.
  * Usage: npm run bench -- latency [--peers] [--rounds N] [--jobs N] [--rivals writ,bullmq,...] [--json] [--save]
  */
 const jobsDefault = 200;

@@ -18,6 +18,7 @@ import { compareQueues } from "./peers/queue.ts";
  * npm run bench -- queue --peers [--rounds N] [--jobs N] [--figures enqueue,bulk,drain,posts] [--rivals writ,bullmq,...]
  *   [--json] [--save]
  * With --store postgres the hub keeps its jobs in PostgreSQL. With --peers, pg-boss and graphile-worker use the same server.
+ * Why: ADR 0058, ADR 0064.
  */
 const options = readOptions();
 const jobs = Number(options.positionals[0] ?? 10_000);

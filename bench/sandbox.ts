@@ -21,7 +21,7 @@ import { figure, perSecondFor, quantile } from "./_figures.ts";
  * are not installed are named and left out: apt-get install bubblewrap crun runc. Everybody's files lie in memory,
  * where there is a place for that, so that nobody waits for the disk. Each is measured in turn, three times, and the
  * median counts; before the first time it is warmed up for as long, because a worker lives for weeks and what counts
- * is a start when its code is compiled.
+ * is a start when its code is compiled. Why: ADR 0015, ADR 0039.
  * Usage: npm run bench -- sandbox [seconds]
  */
 const seconds = Number(process.argv[2] ?? 2);

@@ -17,7 +17,7 @@ import { createDatabase, startPostgres } from "./peers/servers.ts";
  * simulated by the server itself (`commit_delay`). Hubs that do their other work, too, ask for less than these do.
  *
  * From the time that the lock is held for small and for large groups follows what it is for any: a fixed part, a part for
- * each event, and the disk. The last lines say how many events a second one database can number with it.
+ * each event, and the disk. The last lines say how many events a second one database can number with it. Why: ADR 0021.
  * Usage: npm run bench -- sequencer [--hubs 1,2,4] [--groups 16,100,1000] [--delay-ms 0,2] [--seconds 2]
  */
 const { values } = parseArgs({

@@ -30,7 +30,7 @@
  *     open-beneath.c      OPEN: a file beneath a directory, whatever is moved about meanwhile
  *
  * Started as `writ-launcher remove DIR` it does one other thing and ends: remove-trees.c. So it does as
- * `writ-launcher connect PID PORT`: connect-inside.c.
+ * `writ-launcher connect PID PORT`: connect-inside.c. Why: ADR 0015.
  */
 int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "remove") == 0) return remove_trees(argv[2]);

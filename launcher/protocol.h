@@ -15,7 +15,7 @@
  *
  * The launcher starts as `writ-launcher` with descriptor 3 open and takes no arguments (with `remove DIR` and with
  * `connect PID PORT` it is another program: remove-trees.h, connect-inside.h). It says READY first.
- * End of file on descriptor 3 is the order to kill everything and go.
+ * End of file on descriptor 3 is the order to kill everything and go. Why: ADR 0015.
  */
 
 #define PROTOCOL_VERSION 11u

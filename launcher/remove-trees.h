@@ -8,7 +8,7 @@
  *
  * What lies there was made by jobs, so nothing about it is trusted. Everything goes by descriptor and through no link,
  * no mount point is crossed, and there is no recursion: a directory that is not empty is moved up into DIR and emptied
- * there, so that neither a path nor a stack nor the number of open files grows with the depth of a tree.
+ * there, so that neither a path nor a stack nor the number of open files grows with the depth of a tree. Why: ADR 0027.
  */
 int remove_trees(const char *dir);
 

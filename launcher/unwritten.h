@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a stream that have left its pipe and that the full disk has not taken yet. */
+/* Bytes of a stream that have left its pipe and that the full disk has not taken yet. Why: ADR 0106. */
 struct unwritten {
   uint8_t *bytes; /* NULL without any */
   size_t count, start;

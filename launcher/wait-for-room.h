@@ -5,7 +5,7 @@
 
 #include "launcher.h"
 
-/* Some output is stalled: it will be tried again. */
+/* Some output is stalled: it will be tried again. Why: ADR 0106. */
 void note_stalled(void);
 /* When that is; 0 when nothing is stalled. */
 uint64_t stalled_retry_us(void);

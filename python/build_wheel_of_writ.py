@@ -1,4 +1,4 @@
-"""Builds the wheel of this folder (PEP 517), with nothing but the standard library."""
+"""Builds the wheel of this folder (PEP 517), with nothing but the standard library. Why: ADR 0072."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ const loaderOf = (name) => join(bundleDir, `${name}.cjs`);
 
 /**
  * Set-up step: bundles each program into one file, so that it starts faster and uses less memory (docs/adr/0017).
- * Without the bundles the programs run from their sources.
+ * Without the bundles the programs run from their sources. Why: ADR 0017.
  */
 export const bundlePrograms = {
   name: "bundling the programs",

@@ -6,7 +6,7 @@ import { pinnedNode, root } from "./paths.mjs";
 const majorMin = 26;
 const bundledNode = join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node");
 
-/** Set-up step: makes `node_modules/.writ/node` a Node that runs on this machine. */
+/** Set-up step: makes `node_modules/.writ/node` a Node that runs on this machine. Why: ADR 0001. */
 export const chooseNode = {
   name: "choosing the Node to run on",
   isSlow: false,

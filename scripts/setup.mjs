@@ -11,6 +11,7 @@ export { pinnedNode } from "./paths.mjs";
  * Each step checks whether it is up to date and runs only if it is not; a later step may rely on the earlier ones.
  * These files run on the host's own Node (20 or newer) before anything is installed, so they use no packages.
  * package.json starts them with the Node that runs npm, because the `node` in node_modules/.bin may not run here.
+ * Why: ADR 0001.
  *
  * @type {{ name: string, isSlow: boolean, isDone: () => boolean, run: () => void }[]}
  */

@@ -3,7 +3,10 @@
 
 #include "failure.h"
 
-/* A read-only /dev with the five devices that hold nothing of the host. `path` is `target` seen from the cwd. */
+/*
+ * A read-only /dev with the five devices that hold nothing of the host. `path` is `target` seen from the cwd.
+ * Why: ADR 0039.
+ */
 bool mount_device_files(const char *target, const char *path, struct failure *failure);
 
 #endif

@@ -7,7 +7,7 @@
 #include "failure.h"
 #include "plan/plan.h"
 
-/* What is needed to remove a job's home after its plan was forgotten. */
+/* What is needed to remove a job's home after its plan was forgotten. Why: ADR 0057. */
 struct home {
   char *memory;
   const char *path; /* NULL without a home */

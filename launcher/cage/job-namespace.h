@@ -6,7 +6,7 @@
 /*
  * RLIMIT_NPROC counts all that a user runs in a user namespace, and all jobs are in the launcher's: they would count for
  * each other. So there a job with this limit is born in one more user namespace, in which only its own processes count.
- * It is the same user in both.
+ * It is the same user in both. Why: ADR 0040.
  */
 bool needs_job_namespace(const struct plan *plan);
 

@@ -13,6 +13,7 @@
  * Without root's rights: moves the launcher into a user namespace of its own, where it has every capability over what is
  * made there and none over the host. There the user who started it is NAMESPACE_ID, and so is every job. Where the host
  * forbids that, the launcher stays as it is and can give only what anybody may have. Comes before anything else is made.
+ * Why: ADR 0039.
  */
 void enter_user_namespace(void);
 

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Comes before the first job. Without enough memory nothing is held. */
+/* Comes before the first job. Without enough memory nothing is held. Why: ADR 0057, ADR 0065. */
 void held_memory_open(void);
 
 /* HELD_BYTES_MAX bytes for one stream of the job in a slot, its own for as long as it has the slot; NULL if there are none. */

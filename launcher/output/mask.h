@@ -10,6 +10,7 @@
 /*
  * The texts that are overwritten in a job's output, as one automaton (Aho and Corasick): each byte is looked at once,
  * however many texts there are and whatever the job writes. They are secrets, so no child gets a copy of this memory.
+ * Why: ADR 0034.
  */
 struct mask;
 

@@ -13,6 +13,7 @@
  * One stream of a job: what it writes into the pipe goes into the file, and no byte of it through our memory, unless
  * some of it has to be masked. At first it may be held in memory instead, because most jobs write little and end soon.
  * While the disk is full it is stalled: the bytes wait where they are, and the job waits as for any reader that is slow.
+ * Why: ADR 0065, ADR 0106.
  */
 struct output {
   int pipe_fd, file_fd; /* -1 when closed */

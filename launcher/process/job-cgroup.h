@@ -4,7 +4,7 @@
 #include "plan/plan.h"
 #include "plan/wire.h"
 
-/* The cgroup that a job is born in; fd is -1 without one. */
+/* The cgroup that a job is born in; fd is -1 without one. Why: ADR 0015, ADR 0067. */
 struct job_cgroup {
   int fd;
   /* Where it is and what lifts its limit of i/o, one after the other; NULL when it is not ours to remove. */

@@ -5,7 +5,7 @@
 
 /*
  * Starts the job's first process in the cage that is built, and returns when its program has taken over, or false
- * when any step before that failed: then nothing was executed.
+ * when any step before that failed: then nothing was executed. Why: ADR 0015.
  */
 bool start_job_process(const struct cage *cage, pid_t *job, struct failure *failure);
 

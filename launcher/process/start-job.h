@@ -6,7 +6,7 @@
 
 /*
  * Starts what the plan says and returns at once: the cage is built in its own process, which reports. False when
- * it came to nothing already, and nothing is left of it but empty output files.
+ * it came to nothing already, and nothing is left of it but empty output files. Why: ADR 0015.
  */
 bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, struct failure *failure);
 

@@ -10,7 +10,7 @@
 /*
  * The life of a cage's pid 1 once the job runs: gives up its privileges, says that the job has started, reaps
  * orphans, passes on the launcher's signal orders, says how the job ended, and ends. In a pid namespace its end is
- * the end of everything in it.
+ * the end of everything in it. Why: ADR 0039.
  */
 _Noreturn void supervise(int report_fd, pid_t job, bool has_pid_namespace);
 

@@ -1,4 +1,4 @@
-"""The one spelling of a JSON value that is signed and hashed. It is what Python itself writes."""
+"""The one spelling of a JSON value that is signed and hashed. It is what Python itself writes. Why: ADR 0072."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
 Ed25519, which Python itself does not have: by the OpenSSL that its ssl module uses, or by the package cryptography where that
-library is not to be found. Without either, importing this fails.
+library is not to be found. Without either, importing this fails. Why: ADR 0072.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A lock on the folder in which a worker keeps its key: one process works under a name on this machine."""
+"""
+A lock on the folder in which a worker keeps its key: one process works under a name on this machine. Why: ADR 0104.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker: registers, claims jobs, renews their leases, and leaves."""
+"""A worker: registers, claims jobs, renews their leases, and leaves. Why: ADR 0072."""
 
 from __future__ import annotations
 

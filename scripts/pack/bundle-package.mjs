@@ -26,6 +26,7 @@ const nameOf = (source) => source.replace(/^.*\//, "").replace(/\.ts$/, "");
 /**
  * Bundles libraries and programs together into `lib/` of the package: what several of them use is in a file of its own,
  * so that an error of one library is an instance of the class that another one exports. Returns esbuild's metafile.
+ * Why: ADR 0068.
  */
 export async function bundlePackage({ packageDir, version }) {
   const lib = join(packageDir, "lib");

@@ -22,7 +22,7 @@ import { packageManifest } from "./manifest.mjs";
 
 // Makes the tarball that npm installs. `npm run pack` runs this on the pinned Node, after set-up; docs/adr/0068 says why
 // the package is made this way. Arguments are the folder to write to (default: dist), and another version number than that of
-// the checkout, for tests of an upgrade.
+// the checkout, for tests of an upgrade. Why: ADR 0068.
 const [, , outDir = join(root, "dist"), otherVersion] = process.argv;
 const copied = [
   "LICENSE",

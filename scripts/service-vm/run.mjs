@@ -15,7 +15,7 @@ import { nextVersion } from "./next-version.mjs";
 // Installs the package as services in an emulated machine with systemd, kills them, cuts the power, boots again and installs the
 // next version.
 // Prints one line for each thing that was looked at, which begins with "ok" or "FAILED"; test/long/services.test.ts reads
-// them. Exit status 77 means that this host cannot do it.
+// them. Exit status 77 means that this host cannot do it. Why: ADR 0078.
 const say = (line) => process.stderr.write(`writ: ${line}\n`);
 const workDir = makeWorkDir();
 process.once("exit", () => rmSync(workDir, { recursive: true, force: true }));

@@ -5,7 +5,9 @@ import { readLines } from "./read-payload.ts";
 
 const message = z.object({ job_token: z.string().optional(), hurry: z.boolean().optional() });
 
-/** The worker that relays a job. It keeps our standard input open for as long as it watches over the job. */
+/**
+ * The worker that relays a job. It keeps our standard input open for as long as it watches over the job. Why: ADR 0045.
+ */
 export class RelayCaller {
   readonly #lines: AsyncGenerator<string>;
   readonly #gone = new AbortController();

@@ -20,7 +20,10 @@ export const agentFailedCode = 125;
 
 export type FinishedJob = { report: AgentReport; resultJson: string | undefined };
 
-/** One job from its payload to its report: record → run → upload → record. Rejects when the agent itself fails. */
+/**
+ * One job from its payload to its report: record → run → upload → record. Rejects when the agent itself fails.
+ * Why: ADR 0045.
+ */
 export async function runJob(
   deps: AgentDeps,
   payload: ReadPayload,

@@ -1,3 +1,4 @@
+// The definition of a job that client and worker share. Why: ADR 0037.
 import { type FieldIssue, invalidArgument } from "../core/errors.ts";
 
 /**
@@ -37,7 +38,7 @@ export type JobDefinition<In, Out, Params = In, Returned = Out> = {
 /**
  * Describes a type of job once, for the program that submits it and the worker that handles it. Without schemas, name the
  * types: `defineJob<{ a: number }, { sum: number }>("add")`. With schemas they are inferred, and both sides check the
- * values: the sender's are sent as they were given, and the receiver gets the output of the schema. Why: ADR 0037.
+ * values: the sender's are sent as they were given, and the receiver gets the output of the schema.
  */
 export function defineJob<In = unknown, Out = unknown, Params = In, Returned = Out>(
   type: string,

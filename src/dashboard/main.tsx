@@ -1,3 +1,4 @@
+// The dashboard in the browser. Why: ADR 0046.
 import "./styles/index.css";
 import { createRoot } from "react-dom/client";
 import { enter } from "./hub/session.ts";

@@ -20,7 +20,7 @@ export type StatusChange = {
 
 /**
  * The history of a job is what stays when the registry is gone: files that are only ever added to. It follows the
- * registry and never holds it up: whatever goes wrong here is reported and forgotten.
+ * registry and never holds it up: whatever goes wrong here is reported and forgotten. Why: ADR 0098.
  */
 export function writeRegistered(place: RegistryPlace, job: RegistryJob): Promise<void> {
   return bestEffort(place, job.job_id, async (dir) => {

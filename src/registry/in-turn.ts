@@ -10,6 +10,7 @@ const lockMsMax = 10_000;
  * Changes the registry and writes the change to the history, under a lock that one process holds at a time. The act gets the
  * time after the lock is taken, so the lines of the history are in the order of their times. The history must not hold the
  * registry up: if the lock cannot be taken, the act runs without it. `make` also makes the directory that the lock is in.
+ * Why: ADR 0098.
  */
 export async function inTurn<T>(
   place: RegistryPlace,

@@ -1,4 +1,7 @@
-/** A job list for agents in terminals, without a server: `import { register, pick } from "writ/registry"`. */
+/**
+ * A job list for agents in terminals, without a server: `import { register, pick } from "writ/registry"`.
+ * Why: ADR 0049.
+ */
 export { type ErrorCode, WritError } from "../core/errors.ts";
 export type { Registration } from "./check-registration.ts";
 export type { Broker, RegistryJob, RegistryStatus } from "./job-record.ts";

@@ -1,3 +1,4 @@
+// Gives out jobs of a registry, each once, and ends those whose time is over. Why: ADR 0049, ADR 0098.
 import type { Connection } from "../store/sqlite/database/connection.ts";
 import { checkSession } from "./check-registration.ts";
 import { type StatusChange, writeStatusChanges } from "./history.ts";

@@ -1,3 +1,4 @@
+// Stores the events of a job and has them sent. Why: ADR 0050.
 import { invalidArgument, WritError } from "../core/errors.ts";
 import { type JsonValue, jsonExceeds } from "../core/text/json-value.ts";
 import { MqttFailure } from "../runtime/mqtt/connect-mqtt.ts";

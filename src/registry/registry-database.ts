@@ -47,7 +47,7 @@ const schema = `
   PRAGMA user_version = ${schemaVersion};
 `;
 
-/** Adds to the registry in one transaction; it is made if there is none. */
+/** Adds to the registry in one transaction; it is made if there is none. Why: ADR 0049. */
 export async function addToRegistry<T>(place: RegistryPlace, add: (sql: Connection) => T): Promise<T> {
   const dir = (await findRegistryDir(place, true))!;
   keepOutOfGit(dir);

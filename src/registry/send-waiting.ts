@@ -16,7 +16,7 @@ const lockMsMax = 45_000;
 
 /**
  * Sends the events of a job that wait, in order. Returns null when none is left, or why some still wait. One process of
- * a registry sends at a time; otherwise two could send the events of one job past each other.
+ * a registry sends at a time; otherwise two could send the events of one job past each other. Why: ADR 0050, ADR 0098.
  */
 export async function sendWaiting(place: RegistryPlace, jobId: string): Promise<MqttFailure | null> {
   const job = await getRow(place, jobId);

@@ -1,3 +1,4 @@
+// Follows the events of a job. Why: ADR 0098.
 import { backOffMs } from "../runtime/clock/back-off.ts";
 import { systemClock } from "../runtime/clock/clock.ts";
 import { connectMqtt, MqttFailure, type MqttOptions } from "../runtime/mqtt/connect-mqtt.ts";

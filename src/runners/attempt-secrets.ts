@@ -7,7 +7,7 @@ import { secretForms } from "./secret-forms.ts";
 /**
  * The secrets that one attempt was given. Whoever gives it one adds it here first; then everything that the worker tells
  * the hub of the attempt is masked on its way there, whichever part of the worker it comes from. Only the output of a
- * process is masked elsewhere, where it is written.
+ * process is masked elsewhere, where it is written. Why: ADR 0034.
  */
 export class AttemptSecrets {
   #masks: readonly string[] = [];

@@ -5,7 +5,7 @@ import { canonicalize } from "../signing/canonical.ts";
 import { parseJson } from "../signing/parse-json.ts";
 import type { RunOutcome } from "./runner.ts";
 
-/** Masks what the hub is told of an attempt beside its output: the result, and why it failed. */
+/** Masks what the hub is told of an attempt beside its output: the result, and why it failed. Why: ADR 0034. */
 export function maskOutcome(outcome: RunOutcome, masks: readonly string[]): RunOutcome {
   if (masks.length === 0) return outcome;
   if (outcome.kind === "succeeded") return { ...outcome, resultJson: maskJson(outcome.resultJson, masks) };

@@ -5,7 +5,7 @@ const maskedBytesMin = 6;
 
 /**
  * The texts by which a secret can be recognized in output: the value itself, and how it looks in JSON, in a URL and in
- * base64. Whatever else is made of it cannot be recognized; docs/security-model.md says so.
+ * base64. Whatever else is made of it cannot be recognized; docs/security-model.md says so. Why: ADR 0034.
  */
 export function secretForms(values: Iterable<string>): string[] {
   const forms = new Set<string>();

@@ -2,7 +2,7 @@ import { errnoName } from "./launcher/exit-report.ts";
 import { type Frame, fieldText, fieldU32 } from "./launcher/launcher-frames.ts";
 import { rights, tag } from "./launcher/launcher-protocol.ts";
 
-/** By which right the launcher builds cages. */
+/** By which right the launcher builds cages. Why: ADR 0039. */
 export type CageRights =
   /** Those of root. */
   | { kind: "own" }

@@ -53,7 +53,7 @@ export type CageOptions = {
   launcherFile?: string;
 };
 
-/** Starts processes in cages; one resident launcher serves them all. */
+/** Starts processes in cages; one resident launcher serves them all. Why: ADR 0015. */
 export class CagedSandbox implements Sandbox {
   readonly level: Exclude<IsolationLevel, "none">;
   readonly #options: CageOptions;

@@ -19,7 +19,7 @@ const waitMs = 10_000;
 /**
  * Where the directories of ended jobs go. To discard one takes a single rename; it is removed behind everybody's back.
  * What cannot be removed is moved aside, into `unremovable`, and reported; the next start tries it again. No tree, however
- * it was made, makes a job wait or a start fail.
+ * it was made, makes a job wait or a start fail. Why: ADR 0027.
  */
 export class DiscardFolder {
   readonly #deps: DiscardDeps;

@@ -24,7 +24,7 @@ const doneStatuses: readonly (number | null)[] = [0, 1];
 /**
  * Removes everything in a directory that jobs have written: trees that are too deep for any path, millions of files,
  * names of any bytes. The launcher does it, on descriptors and in a process of its own, so that nothing waits for it.
- * Returns what is left, and never rejects.
+ * Returns what is left, and never rejects. Why: ADR 0027.
  */
 export async function emptyDirectory(dir: string, options: EmptyOptions = {}): Promise<LeftEntry[]> {
   const codes = (await runLauncher(dir, options)) ?? (await removeByPath(dir, options.signal));

@@ -10,7 +10,10 @@ const jobMountsMax = 128;
 /** The next number means "no id" to the kernel. */
 const idMax = 2 ** 32 - 2;
 
-/** The launcher's steps for the mounts of one job, in order. Throws PlanRefused for a mount that cannot be made. */
+/**
+ * The launcher's steps for the mounts of one job, in order. Throws PlanRefused for a mount that cannot be made.
+ * Why: ADR 0020.
+ */
 export async function jobMountSteps(mounts: readonly JobMount[]): Promise<MountStep[]> {
   const problem = jobMountsProblem(mounts);
   if (problem !== null) throw new PlanRefused("EINVAL", problem);

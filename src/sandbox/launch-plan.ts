@@ -28,7 +28,7 @@ type PlanInput = {
   cgroup: CgroupPlan | null;
 };
 
-/** The launcher's plan for a job. Throws PlanRefused if no process can be started from it. */
+/** The launcher's plan for a job. Throws PlanRefused if no process can be started from it. Why: ADR 0015, ADR 0020. */
 export function launchPlan(input: PlanInput): LauncherPlan {
   const { job, facts, decision, visiblePaths, jobMounts, cgroup } = input;
   const { protections } = decision;

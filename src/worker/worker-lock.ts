@@ -19,7 +19,7 @@ const ownName =
 
 /**
  * Makes sure that only one process works in a directory: two would refuse each other's attempts as replays and remove
- * each other's files. A second one waits for the first, which may be draining, and then gives up.
+ * each other's files. A second one waits for the first, which may be draining, and then gives up. Why: ADR 0104.
  */
 export async function lockWorkerDir(
   { clock, logger }: { clock: Clock; logger: Logger },

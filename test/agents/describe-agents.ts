@@ -18,7 +18,10 @@ export function installAgents(): Map<AgentName, InstalledAgent> {
   return new Map(agentNames.map((name) => [name, installAgent(name)]));
 }
 
-/** Each real agent in the cage, with the entry of docs/delegation.md, and what the page says that it does. */
+/**
+ * Each real agent in the cage, with the entry of docs/delegation.md, and what the page says that it does.
+ * Why: ADR 0103.
+ */
 export function describeAgents(who: string, agents: ReadonlyMap<AgentName, InstalledAgent>): void {
   const capable = obstacle === null ? test : test.skip;
   const note = obstacle === null ? "" : ` (not capable: ${obstacle})`;

@@ -5,7 +5,7 @@ import { withOldSources } from "./old-sources.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The last version: 0.1.0. A release puts its tag or its commit here. */
+/** The last version: 0.1.0. A release puts its tag or its commit here. Why: ADR 0078. */
 const lastVersion = "7137a49";
 
 /** The programs and the libraries of one version. `env` has the pinned Node as `node`. */

@@ -18,6 +18,7 @@ import { fileURLToPath } from "node:url";
 
 // The Node that hub and worker run on where the one that npm uses is older. It is no dependency of the package: npm would
 // put its `node` first on the PATH of everything in the folder that the package is installed into.
+// Why: ADR 0068, ADR 0101.
 const { version, integrity, commands } = JSON.parse(
   readFileSync(new URL("hub-node.json", import.meta.url), "utf8"),
 );

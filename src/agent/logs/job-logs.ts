@@ -13,7 +13,7 @@ const outputBytesMax = 1024 ** 3;
 /**
  * The two logs of a job. Whatever writes them, a process or an HTTP worker, is given pipes, and the agent copies from there
  * into the files: so secrets are masked before they are in any file, no log grows without end, and a disk that is full is
- * the agent's failure and not taken for the job's.
+ * the agent's failure and not taken for the job's. Why: ADR 0055.
  */
 export class JobLogs {
   readonly out: string;

@@ -17,7 +17,7 @@ type SharedLogDeps = {
  * A log that any number of processes add lines to. Each call opens the file, adds whole lines with one write and closes
  * it, so a line is never torn, and one whose file is renamed in that moment is in the renamed file. A file that is too
  * large is renamed by whichever process notices first: when it opens the log, at intervals, and when it has itself
- * written as much as a file may hold.
+ * written as much as a file may hold. Why: ADR 0045.
  */
 export class SharedLog {
   readonly #deps: SharedLogDeps;

@@ -21,7 +21,7 @@ const restMs = 1_000;
 /**
  * `keep-worker`, which only the agent itself starts: the parent of one persistent worker. It outlives the call that
  * needed the worker, writes the worker's log, and records how the worker ended. Prints one line when the worker has
- * been started, or why it could not be.
+ * been started, or why it could not be. Why: ADR 0045.
  */
 export async function keepWorker(deps: AgentDeps): Promise<number> {
   const wanted = JSON.parse(await text(deps.stdin)) as WantedWorker;

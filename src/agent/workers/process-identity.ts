@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { hasCode } from "../../core/errors.ts";
 
-/** Which process it is. The kernel gives a number to another process later, but never with the same start. */
+/**
+ * Which process it is. The kernel gives a number to another process later, but never with the same start.
+ * Why: ADR 0045.
+ */
 type ProcessIdentity = {
   pid: number;
   /** In clock ticks since the machine started. */

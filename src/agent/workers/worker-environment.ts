@@ -1,6 +1,6 @@
 /**
  * What a worker inherits: the environment of the container, which its image has set up for it. The agent's own settings
- * stay out.
+ * stay out. Why: ADR 0045.
  */
 export function workerEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const entries = Object.entries(env).filter(

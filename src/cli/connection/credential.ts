@@ -23,6 +23,7 @@ export type Credential =
 /**
  * Who a command acts as. The strongest source that names a credential decides, and what the home holds counts only if
  * none does: a credential that somebody has given is used or refused, never replaced. Sources are strongest first.
+ * Why: ADR 0036.
  */
 export function chooseCredential(sources: readonly CredentialSource[], osUser: string): Credential {
   for (const [index, { given, nameOf }] of sources.entries()) {

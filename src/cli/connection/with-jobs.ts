@@ -8,6 +8,7 @@ import { jobsCredential } from "./credential.ts";
 /**
  * Opens the jobs of the hub for as long as `act` runs: over gRPC with a certificate, over HTTP with a token or where only
  * HTTP will do. Only one of the two clients is loaded, because loading takes much of a short command's time.
+ * Why: ADR 0017, ADR 0036.
  */
 export async function withJobs<T>(
   context: CliContext,

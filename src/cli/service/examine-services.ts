@@ -10,6 +10,7 @@ type InstalledUnit = { role: ServiceRole; isOfUser: boolean; userHome: string; w
 /**
  * Whether the units on this machine start something that is there, and that stays when the package is upgraded. Version 0.1
  * wrote units that start a Node inside the package's folder, which `npm install` of another version removes.
+ * Why: ADR 0101.
  */
 export function examineServices(userHome: string): ServiceFinding[] {
   return [false, true].flatMap((isOfUser) =>

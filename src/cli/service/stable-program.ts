@@ -6,7 +6,7 @@ const nodesOfMachine = ["/usr/local/bin/node", "/usr/bin/node"];
 
 /**
  * The words that start this program, by paths that stay the same when another version of the package, or of Node, is installed
- * in the same place. A unit of systemd keeps them for years.
+ * in the same place. A unit of systemd keeps them for years. Why: ADR 0101.
  */
 export function stableProgram({
   execPath,

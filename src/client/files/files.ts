@@ -1,3 +1,4 @@
+// Files in the hub's storage, for programs that use the SDK. Why: ADR 0042.
 import { type FileHandle, open } from "node:fs/promises";
 import { basename } from "node:path";
 import { fileRoutes } from "../../contract/routes/file-routes.ts";

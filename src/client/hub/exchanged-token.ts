@@ -6,7 +6,10 @@ import { RpcConnection, type RpcDeps } from "../grpc/rpc-connection.ts";
 const useMsMax = 300_000;
 const callMsMax = 30_000;
 
-/** The token for HTTP that a hub gives for a certificate. It is asked for when it is needed, and again when it is old. */
+/**
+ * The token for HTTP that a hub gives for a certificate. It is asked for when it is needed, and again when it is old.
+ * Why: ADR 0036.
+ */
 export class ExchangedToken {
   readonly #options: RpcOptions;
   readonly #clock: Clock;

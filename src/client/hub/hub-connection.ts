@@ -24,6 +24,7 @@ const patienceMsOfSeveral = 5_000;
 
 /**
  * Calls the routes of the contract. It finds its hub at the first call, and again after the hub could not be reached.
+ * Why: ADR 0082.
  */
 export class HubConnection {
   readonly clock: Clock;

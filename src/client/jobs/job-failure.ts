@@ -1,3 +1,4 @@
+// The error of a job that ended without a result. Why: ADR 0037.
 import { WritError } from "../../core/errors.ts";
 import type { Job } from "../shapes.ts";
 

@@ -1,3 +1,4 @@
+// What both transports can do with jobs. Why: ADR 0036.
 import type { LimitsText } from "../../core/limits.ts";
 import type { RpcJob, RpcState } from "../grpc/rpc-job.ts";
 import type { AttemptChunk, StreamAttemptsOptions } from "../output/stream-attempts.ts";

@@ -36,7 +36,7 @@ type Waiting = {
 
 /**
  * Jobs submitted in the same turn of the event loop are sent together, as one batch or two. Each caller still gets only the answer for
- * its own job: when the hub refuses the batch because of one job, each is sent alone.
+ * its own job: when the hub refuses the batch because of one job, each is sent alone. Why: ADR 0062, ADR 0073.
  */
 export class SubmitQueue {
   readonly #hub: HubConnection;

@@ -1,3 +1,4 @@
+// One stream of events for all tabs of a session. Why: ADR 0046.
 import type { HubPart } from "../../contract/shapes/view-shapes.ts";
 import { hasCode } from "../../core/errors.ts";
 import { emptyBatch, type FeedEvent, readEvents, type StreamBatch } from "./event-stream.ts";

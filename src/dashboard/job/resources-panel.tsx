@@ -6,7 +6,7 @@ import { bytesText, countText, durationText } from "../parts/format.ts";
 import { Meter, type MeterProps } from "./meter.tsx";
 import { useRates } from "./use-rates.ts";
 
-/** What was used, beside what may be used. */
+/** What was used, beside what may be used. Why: ADR 0067. */
 export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
   const { usage, limits } = job;
   const ran = ranMs(job, now);

@@ -6,7 +6,7 @@ type Rates = { cores: number; readBytesPerSec: number; writeBytesPerSec: number 
 
 type Sample = { attempt: number; at: number; cpuMs: number; readBytes: number; writeBytes: number };
 
-/** Null before the second report of an attempt. */
+/** Null before the second report of an attempt. Why: ADR 0067. */
 export function useRates({ attempt, usage, heartbeat_at }: JobView): Rates | null {
   const [samples, setSamples] = useState<Sample[]>([]);
   const last = samples.at(-1);

@@ -5,7 +5,7 @@ import { refuseWeakPoint } from "../../signing/weak-points.ts";
 const signaturePrefix = "base64:";
 const publicKeyBytes = 32;
 
-/** Null where the browser has no WebCrypto: on a page that is neither encrypted nor of this machine. */
+/** Null where the browser has no WebCrypto: on a page that is neither encrypted nor of this machine. Why: ADR 0046. */
 export function webProof(): Proof | null {
   const subtle = globalThis.crypto?.subtle;
   if (subtle === undefined) return null;

@@ -12,6 +12,7 @@ type ArrivedRow = { row: JobSummary; seq: number; event: FeedEvent | undefined }
 /**
  * The rows of a list, and up to which event each of them is true. Lists and events take different ways to the page: what
  * arrives last is not always the newest, and an event must neither be lost nor undo what a row already shows.
+ * Why: ADR 0046.
  */
 export class KnownRows {
   rows: readonly JobSummary[] = [];

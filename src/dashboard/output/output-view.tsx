@@ -22,7 +22,9 @@ type Props = {
   label: string;
 };
 
-/** Text in rows of one height: only those on the screen are in the document, however long the stream is. */
+/**
+ * Text in rows of one height: only those on the screen are in the document, however long the stream is. Why: ADR 0046.
+ */
 export function OutputView(props: Props) {
   const { source, isWrapped, isFollowing, onFollow, search } = props;
   const { buffer, version, prepended, problem, isLive, isLoading } = useStore(source.state);

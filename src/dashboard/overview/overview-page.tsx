@@ -106,7 +106,7 @@ function Figures({ statistics, counts, workers }: FiguresProps) {
   );
 }
 
-/** For a hub that has run nothing yet: the next command. */
+/** For a hub that has run nothing yet: the next command. Why: ADR 0067. */
 function FirstSteps({
   mayAct,
   workers,

@@ -22,7 +22,7 @@ export type AgentExit = {
 const lineBytesMax = 4 * 1024 * 1024;
 const textBytesMax = 4096;
 
-/** The agent of one call, seen from outside of its container. */
+/** The agent of one call, seen from outside of its container. Why: ADR 0045. */
 export class AgentProcess {
   readonly #child: ChildProcess;
   readonly exited: Promise<AgentExit>;

@@ -22,7 +22,10 @@ type FrameSinks = {
   onText(text: Buffer): void;
 };
 
-/** Takes frames apart, however they are cut into chunks. Pieces are passed on before their frame is complete. */
+/**
+ * Takes frames apart, however they are cut into chunks. Pieces are passed on before their frame is complete.
+ * Why: ADR 0045.
+ */
 export class FrameReader {
   readonly #sinks: FrameSinks;
   #header = Buffer.alloc(0);

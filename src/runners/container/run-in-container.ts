@@ -22,7 +22,7 @@ const tokenLookMs = 5_000;
 
 /**
  * Runs a job in a container that runs already: starts the agent there, gives it the job on standard input, and takes its
- * output and its report. Nothing secret is in a command line or an environment of this machine.
+ * output and its report. Nothing secret is in a command line or an environment of this machine. Why: ADR 0045.
  */
 export async function runInContainer(
   deps: RunnerDeps,

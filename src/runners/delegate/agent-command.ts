@@ -12,7 +12,7 @@ const argumentBytesMax = 128 * 1024 - 1;
 
 /**
  * The agent's command with what its job asked for in the place of each placeholder. Throws a RunFailure if the task is too
- * long for an argument.
+ * long for an argument. Why: ADR 0102.
  */
 export function agentCommand(words: readonly string[], capability: Capability, files: Task): string[] {
   const values: Readonly<Record<string, string>> = {

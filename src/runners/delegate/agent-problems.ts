@@ -4,7 +4,7 @@ import type { AgentEntry } from "./delegate-settings.ts";
 /** An agent of the worker's settings that cannot run. `why` continues a sentence about it. */
 type AgentProblem = { agent: string; why: string };
 
-/** The agents that a worker with this isolation cannot run. It does not offer them to the hub. */
+/** The agents that a worker with this isolation cannot run. It does not offer them to the hub. Why: ADR 0102. */
 export function agentProblems(agents: readonly AgentEntry[], level: IsolationLevel): AgentProblem[] {
   return agents.flatMap((entry) => {
     const why = agentProblem(entry, level);

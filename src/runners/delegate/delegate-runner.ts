@@ -31,7 +31,7 @@ import { type Delegation, runAgent } from "./run-agent.ts";
 
 const idleTimeoutSecDefault = 120;
 
-/** Hands a job to a coding agent in somebody's repository, and keeps what it changed. */
+/** Hands a job to a coding agent in somebody's repository, and keeps what it changed. Why: ADR 0048, ADR 0102. */
 export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Runner {
   const slots = new ModelSlots(deps.clock);
   const repositories = new Repositories(deps.clock);

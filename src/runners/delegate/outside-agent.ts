@@ -30,7 +30,7 @@ type OutsideWork = { delegation: Delegation; paths: CheckedPaths; hasJail: boole
 
 /**
  * For an agent that is a program of its own, such as an editor with the repository open: it finds the task file there,
- * and says with the marker that it is done. Nothing confines it; what it changed is checked afterwards.
+ * and says with the marker that it is done. Nothing confines it; what it changed is checked afterwards. Why: ADR 0048.
  */
 export async function runOutsideAgent(
   deps: RunnerDeps,

@@ -19,7 +19,7 @@ type Shown = Parameters<typeof showRepository>[0];
 
 /**
  * The mounts of a repository, with the task in it. Without the task where the repository has something else of its name, or
- * so many entries that the directory cannot be shown without making it.
+ * so many entries that the directory cannot be shown without making it. Why: ADR 0102.
  */
 export async function showWithTask(shown: Shown) {
   const { paths, spareDir } = shown;

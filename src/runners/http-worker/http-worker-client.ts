@@ -36,7 +36,7 @@ const missesMax = 3;
 /** More requests at once would only wait at the worker, where the time for their answers runs out meanwhile. */
 const requestsMax = 16;
 
-/** Speaks with a worker that serves jobs over HTTP on this machine. A failure is a RunFailure. */
+/** Speaks with a worker that serves jobs over HTTP on this machine. A failure is a RunFailure. Why: ADR 0044. */
 export class HttpWorkerClient {
   readonly #clock: Clock;
   readonly #connections: WorkerConnections;

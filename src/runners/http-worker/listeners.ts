@@ -10,7 +10,7 @@ const listening = "0A";
 /** More listening sockets than any machine has; each takes a line of 150 bytes. */
 const tableBytesMax = 16 * 1024 * 1024;
 
-/** The sockets that listen on a port of this machine, as the kernel numbers them. */
+/** The sockets that listen on a port of this machine, as the kernel numbers them. Why: ADR 0044. */
 export function listenersOn(port: number): string[] {
   return [...inodesOn(port, "/proc/net/tcp"), ...inodesOn(port, "/proc/net/tcp6")];
 }

@@ -1,4 +1,7 @@
-/** One run at a time. Calls that come while it is under way share the next run, which begins after all of them. */
+/**
+ * One run at a time. Calls that come while it is under way share the next run, which begins after all of them.
+ * Why: ADR 0044.
+ */
 export function shareNext<T>(act: () => Promise<T>): () => Promise<T> {
   let current: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | undefined;

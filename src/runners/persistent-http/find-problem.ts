@@ -11,7 +11,7 @@ const pauseMs = { firstMs: 10, maxMs: 1_000 };
 /** When a socket is gone because its process has died, the end is known within this time. */
 const deathMs = 1_000;
 
-/** Why a process should be given no job; null if it may have one now. Waits for one that is busy. */
+/** Why a process should be given no job; null if it may have one now. Waits for one that is busy. Why: ADR 0044. */
 export async function findProblem(
   { clock }: Pick<RunnerDeps, "clock">,
   worker: PooledWorker,

@@ -28,7 +28,7 @@ const inputsName = "inputs";
 /**
  * What a job shares with the process that serves it: two pipes for its logs, its inputs and its output directory. The folder is
  * complete and its pipes are open before the process can see it, and it is moved as a whole, so no link that a process
- * plants leads anywhere.
+ * plants leads anywhere. Why: ADR 0044.
  */
 export class JobFolder {
   readonly #options: JobFolderOptions;

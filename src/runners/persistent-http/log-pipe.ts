@@ -21,7 +21,10 @@ const chunkBytes = 64 * 1024;
 /** A pipe holds no more, so whatever comes beyond it was written after the end. */
 const drainBytesMax = 1024 * 1024;
 
-/** Copies what a job's worker writes to a pipe into a file of the job's own, which the worker cannot reach. */
+/**
+ * Copies what a job's worker writes to a pipe into a file of the job's own, which the worker cannot reach.
+ * Why: ADR 0044, ADR 0055.
+ */
 export class LogPipe {
   readonly #options: LogPipeOptions;
   readonly #masker: Masker;

@@ -19,7 +19,7 @@ import { type PooledWorker, WorkerPool } from "./worker-pool.ts";
 import { notReady, ProcessEnded, type WorkerDeps, type WorkerProcess } from "./worker-process.ts";
 import { type WorkerSpec, workerSpec } from "./worker-spec.ts";
 
-/** Runs jobs in processes that are started once and then serve many jobs over HTTP. */
+/** Runs jobs in processes that are started once and then serve many jobs over HTTP. Why: ADR 0044. */
 export function persistentHttpRunner(given: Omit<WorkerDeps, "list">): Runner {
   const deps = { ...given, list: new RunningList(given.logDir, given.logger) };
   const pool = new WorkerPool(deps);

@@ -23,7 +23,10 @@ const workersMax = 64;
 /** A process with a longer log of its own is replaced when it has nothing to do, and the next one has a new log. */
 const logBytesMax = 10 * 1024 * 1024;
 
-/** The processes that serve jobs over HTTP: at most one for each port, and one for each kind of worker of a tenant. */
+/**
+ * The processes that serve jobs over HTTP: at most one for each port, and one for each kind of worker of a tenant.
+ * Why: ADR 0044.
+ */
 export class WorkerPool {
   readonly #deps: WorkerDeps;
   readonly #byPort = new Map<number, PooledWorker>();

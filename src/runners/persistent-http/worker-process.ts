@@ -46,6 +46,7 @@ const socketName = "worker.sock";
 /**
  * One process that serves jobs over HTTP, from its start to its end. Its files are where those of a job would be, under
  * an id that no job has: so whatever a killed worker leaves of it is cleared up at the next start, like everything else.
+ * Why: ADR 0044.
  */
 export class WorkerProcess {
   readonly id: string;

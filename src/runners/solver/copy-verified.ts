@@ -10,7 +10,7 @@ const pieceBytes = 1024 * 1024;
 /**
  * Copies a cached file, and hashes the very bytes that it writes: what is executed later is this copy, so a cached file
  * that is changed at the same time is either noticed or makes no difference. If the hash is not the expected one, or the
- * file is no plain file, the answer is `damaged` and there is no copy.
+ * file is no plain file, the answer is `damaged` and there is no copy. Why: ADR 0043.
  */
 export async function copyVerified(
   source: string,

@@ -26,7 +26,7 @@ const triesMax = 3;
 
 /**
  * The solvers that a worker has downloaded, by tenant and hash. A job never runs a file of the cache but a copy of its
- * own, made and verified for it; so the cache may remove or replace its files at any time.
+ * own, made and verified for it; so the cache may remove or replace its files at any time. Why: ADR 0043.
  */
 export class SolverCache {
   readonly #deps: CacheDeps;

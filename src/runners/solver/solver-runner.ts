@@ -28,7 +28,7 @@ export type SolverSettings = {
 
 type SolverDeps = RunnerDeps & { cache: SolverCache; allowedHosts: readonly AllowedHost[] };
 
-/** Downloads a program, verifies it, and runs it with the job's params as one argument. */
+/** Downloads a program, verifies it, and runs it with the job's params as one argument. Why: ADR 0043. */
 export function solverRunner(deps: RunnerDeps & { settings: SolverSettings }): Runner {
   const { settings, clock, logger } = deps;
   const allowedHosts = settings.solverHosts.flatMap((text) => parseAllowedHost(text) ?? []);

@@ -3,7 +3,10 @@ import type { Clock } from "./clock.ts";
 /** Two clocks that are read one after the other differ a little; a difference below this is not a jump. */
 const toleranceMs = 1_000;
 
-/** A clock whose `nowMs()` does not jump when somebody sets the system's clock, until it is told to follow. */
+/**
+ * A clock whose `nowMs()` does not jump when somebody sets the system's clock, until it is told to follow.
+ * Why: ADR 0028.
+ */
 export type SteadyClock = Clock & {
   /**
    * How far the system's clock has been set ahead (or back, below 0) and not been followed yet; mostly 0. With `aheadMs`, the

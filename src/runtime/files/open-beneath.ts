@@ -16,7 +16,7 @@ export function openBase(dir: string): Promise<FileHandle> {
 /**
  * Opens a plain file or a directory by a path from outside that stays beneath `base`. The path is walked component by
  * component, each one opened in the directory that was opened before, so it makes no difference what somebody renames
- * or replaces meanwhile. Throws PathRefused.
+ * or replaces meanwhile. Throws PathRefused. Why: ADR 0042.
  */
 export async function openBeneath(
   base: FileHandle,

@@ -52,7 +52,7 @@ const publicV6: Range = ["2000::", 3, "public"];
 
 /**
  * Why a worker does not connect to an address that somebody else has chosen; null if it is a public one. It completes
- * the words "an address that is".
+ * the words "an address that is". Why: ADR 0043.
  */
 export function addressProblem(address: string): string | null {
   if (isIPv4(address)) return whatIs(address, rangesV4);

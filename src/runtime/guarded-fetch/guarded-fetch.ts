@@ -33,6 +33,7 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 /**
  * Downloads from a URL that somebody else has chosen: only public hosts over https, and hosts that the operator allows.
  * Resolves when the whole body has been written. Rejects with a FetchError, or with the reason of the signal.
+ * Why: ADR 0043.
  */
 export async function guardedFetch(deps: GuardDeps, request: GuardedRequest): Promise<void> {
   const watch = watchTime(deps.clock, deps.limits ?? limitsDefault);

@@ -21,7 +21,7 @@ export const systemNetwork: Network = {
 /**
  * Resolves a host for one connection. The connection is made to one of exactly these addresses: the host is not resolved
  * a second time, so a name server that changes its mind gains nothing. One bad address among good ones is enough to
- * refuse the host, because which one is used would be chance.
+ * refuse the host, because which one is used would be chance. Why: ADR 0043.
  */
 export function guardedLookup(network: Network): LookupFunction {
   return (host, options, callback) => {

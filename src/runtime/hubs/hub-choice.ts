@@ -8,7 +8,7 @@ const rest = { firstMs: 1_000, maxMs: 30_000 };
 
 /**
  * Which of several hubs of one installation to call. A client stays with the one that answers, and leaves it only when
- * it fails. It does not go back by itself, so a hub that has returned is not overrun by all who left it.
+ * it fails. It does not go back by itself, so a hub that has returned is not overrun by all who left it. Why: ADR 0082.
  */
 export class HubChoice {
   readonly #deps: ChoiceDeps;

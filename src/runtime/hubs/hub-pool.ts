@@ -69,7 +69,7 @@ const roundPause = { firstMs: 100, maxMs: 2_000 };
 const pulseAnswerMsMax = 4_000;
 const pulseBytesMax = 64 * 1024;
 
-/** The hubs that a client may call. It stays with the one that answers. */
+/** The hubs that a client may call. It stays with the one that answers. Why: ADR 0082, ADR 0090. */
 export class HubPool {
   readonly #hubs: PooledHub[];
   readonly #choice: HubChoice;

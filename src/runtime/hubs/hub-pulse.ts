@@ -16,7 +16,7 @@ type Waiting = { dueAtMs: number; silenceMsMax: number };
 /**
  * Tells a slow hub from one that is frozen: it accepts connections, and nothing ever comes back. While something has
  * waited for long, and nothing else has come from the hub, it is asked for a sign of life. If there is none, all that
- * waits is given up at once.
+ * waits is given up at once. Why: ADR 0082.
  */
 export class HubPulse {
   readonly #deps: PulseDeps;

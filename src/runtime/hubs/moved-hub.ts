@@ -11,6 +11,7 @@ const namedCharsMax = 8_192;
  * The addresses that a hub which has moved gives, as far as a caller may follow. The caller's token goes there, so an
  * address must prove itself with a certificate of the authority that is trusted already. Only from one port of this
  * machine to another does nothing prove itself: a hub elsewhere could send the token to any program that runs here.
+ * Why: ADR 0090.
  */
 export function readMovedTo(named: string, from: URL): string[] {
   const texts = named.length > namedCharsMax ? [] : named.split(",").map((text) => text.trim());

@@ -49,7 +49,7 @@ const keepaliveSec = 30;
 /** A broker of MQTT 5 may want fewer. */
 const inFlightMost = 100;
 
-/** Connects to a broker. Rejects with an MqttFailure. */
+/** Connects to a broker. Rejects with an MqttFailure. Why: ADR 0050. */
 export async function connectMqtt(options: MqttOptions, signal: AbortSignal): Promise<MqttConnection> {
   // Large, and most programs never need it.
   const { connect } = await import("mqtt");

@@ -16,7 +16,7 @@ const warnEveryMs = 60_000;
 
 type Options = TelemetryOptions & { endpoint: string };
 
-/** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Jobs never wait for it. */
+/** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Jobs never wait for it. Why: ADR 0071. */
 export class OtlpExporter implements Telemetry {
   readonly name = "telemetry";
   readonly isOn = true;

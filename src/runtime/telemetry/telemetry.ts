@@ -47,7 +47,7 @@ const noTelemetry: Telemetry = {
   stop: async () => {},
 };
 
-/** The exporter is loaded only where a collector is named. */
+/** The exporter is loaded only where a collector is named. Why: ADR 0071. */
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const { endpoint } = options;
   if (endpoint === null) return noTelemetry;

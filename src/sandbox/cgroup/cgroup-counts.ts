@@ -1,6 +1,6 @@
 import { countIn } from "./cgroup-files.ts";
 
-/** What the kernel counts for a cgroup; null where it does not. */
+/** What the kernel counts for a cgroup; null where it does not. Why: ADR 0067. */
 export type CgroupCounts = {
   cpuUs: number | null;
   memoryBytes: number | null;

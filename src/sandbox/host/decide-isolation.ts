@@ -40,7 +40,10 @@ export function defaultLevel(facts: HostFacts): Exclude<IsolationLevel, "none"> 
   return hasAll ? "strict" : "best-effort";
 }
 
-/** What a process gets on this host. Throws SandboxUnavailable if the level does not allow that little. */
+/**
+ * What a process gets on this host. Throws SandboxUnavailable if the level does not allow that little.
+ * Why: ADR 0039, ADR 0040.
+ */
 export function decideIsolation(
   level: Exclude<IsolationLevel, "none">,
   facts: HostFacts,

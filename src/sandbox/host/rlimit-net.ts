@@ -28,7 +28,7 @@ const diskLeftBytes = 1024 ** 3;
 /**
  * What catches a job that runs wild where no cgroup limits it. The kernel applies these to each process by itself, except
  * for the number of processes. They are wide enough for every job that would run to its end in a cgroup with the same
- * limits, as far as that can be known; memory is therefore limited only if somebody asked for it.
+ * limits, as far as that can be known; memory is therefore limited only if somebody asked for it. Why: ADR 0040.
  */
 export function rlimitNet(facts: HostFacts, asked: Asked, lacking: readonly PartName[]): Net[] {
   if (facts.launcherObstacle !== null) return [];

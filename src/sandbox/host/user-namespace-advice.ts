@@ -31,7 +31,10 @@ const instead =
   "; a worker that runs as root on the host does not need user namespaces and gives the whole cage; bubblewrap needs " +
   "them too, unless it is installed set-uid root";
 
-/** How to let an ordinary user build cages on a host that forbids user namespaces, or a part of what they allow. */
+/**
+ * How to let an ordinary user build cages on a host that forbids user namespaces, or a part of what they allow.
+ * Why: ADR 0039.
+ */
 export function userNamespaceAdvice(launcherFile: string, read = readSetting): string {
   const setting = settings.find(({ file, forbids }) => read(file) === forbids)?.advice(launcherFile);
   const isContainer = containerMarks.some((file) => read(file) !== null);

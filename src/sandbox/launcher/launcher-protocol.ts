@@ -1,6 +1,6 @@
 /**
  * The numbers of launcher/protocol.h, under the same names. A test reads that file and compares, so that the two sides
- * cannot drift apart.
+ * cannot drift apart. Why: ADR 0015.
  */
 export const protocol = {
   PROTOCOL_VERSION: 11,

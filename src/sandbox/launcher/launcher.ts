@@ -27,7 +27,7 @@ const howBits = { read: openHow.READ, create: openHow.CREATE, directory: openHow
 /**
  * The one resident launcher of a worker. It is started when it is first needed; when it dies, the next call starts a
  * new one. One that dies without having served anything is not restarted before some time has passed, longer after each
- * failure, so that a launcher that cannot work here costs only a message from time to time.
+ * failure, so that a launcher that cannot work here costs only a message from time to time. Why: ADR 0015.
  */
 export class Launcher {
   readonly #deps: LauncherDeps;

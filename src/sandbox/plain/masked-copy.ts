@@ -11,7 +11,7 @@ export type MaskedCopy = {
   finish(): Promise<string | null>;
 };
 
-/** Copies what a process without a cage writes into a file, masked. In a cage the launcher does this. */
+/** Copies what a process without a cage writes into a file, masked. In a cage the launcher does this. Why: ADR 0034. */
 export function copyMasked(source: Readable, file: FileHandle, masks: readonly string[]): MaskedCopy {
   const copied = copy(source, file, new Masker(masks));
   return {

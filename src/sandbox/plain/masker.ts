@@ -3,6 +3,7 @@ const asterisk = "*";
 /**
  * Overwrites given texts with as many `*`, however the bytes are cut into chunks; the launcher does the same in C
  * (launcher/output/mask.c). The end of a chunk that may be the beginning of a text is held back until more is known.
+ * Why: ADR 0034.
  */
 export class Masker {
   readonly #masks: readonly Buffer[];

@@ -22,7 +22,7 @@ export type Answer = (turn: Turn) => { say: string } | { call: Extract<Reply, { 
 
 /**
  * A model on loopback that thinks nothing: `answer` decides what it does. It speaks what coding agents speak, in pieces or
- * whole, and asks for no key.
+ * whole, and asks for no key. Why: ADR 0103.
  */
 export async function startModelServer(answer: Answer): Promise<ModelServer> {
   let turns = 0;

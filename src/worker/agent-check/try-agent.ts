@@ -45,6 +45,7 @@ export type AgentTrial = {
 /**
  * Runs an agent of the worker's settings in the cage, against a model on loopback that lets it read its task, edit a file,
  * run the tests and change what it may not. It sees nothing of the worker: no key, and a home made for the trial.
+ * Why: ADR 0103.
  */
 export async function tryAgent(check: Check): Promise<AgentTrial> {
   const { dir } = check;

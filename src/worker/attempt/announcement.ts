@@ -54,7 +54,7 @@ export function holdOf(jobsHeld: number): { holdMs: number; holdWrittenMs: numbe
 
 type AnnounceDeps = RetryDeps & { calls: Pick<HubCalls, "start">; clock: Clock };
 
-/** Tells the hub that an attempt has started: once, however many wait for it. */
+/** Tells the hub that an attempt has started: once, however many wait for it. Why: ADR 0009, ADR 0057. */
 export class Announcement {
   readonly #deps: AnnounceDeps;
   readonly #held: HeldJob;

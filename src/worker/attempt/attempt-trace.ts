@@ -5,7 +5,7 @@ import { newSpanId, spanOfJob, type Telemetry } from "../../runtime/telemetry/te
 
 type Ended = { outcome: RunOutcome; startedAtMs: number | null; endedAtMs: number; reportedAtMs: number };
 
-/** What an attempt adds to the trace of its job: a span for the run, and below it one for the report. */
+/** What an attempt adds to the trace of its job: a span for the run, and below it one for the report. Why: ADR 0071. */
 export class AttemptTrace {
   readonly #telemetry: Telemetry;
   readonly #workerId: string;

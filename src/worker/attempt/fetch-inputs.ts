@@ -19,7 +19,7 @@ const inputMode = 0o555;
 /**
  * Fetches the inputs that a document names into the attempt's directory, before the job starts. Each must have the SHA-256
  * that the document was signed with. Throws a RunFailure: one that is retried if storage was at fault, and one that is not
- * if there is no such file or its bytes are others.
+ * if there is no such file or its bytes are others. Why: ADR 0042.
  */
 export async function fetchInputs(
   deps: FileDeps,

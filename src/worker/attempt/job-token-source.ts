@@ -11,6 +11,7 @@ type JobTokenDeps = RetryDeps & { calls: Pick<HubCalls, "issueJobToken"> };
  * The job token of one attempt: the one that came with the claim, and later those that the hub issues on request. A
  * token is used for a third of its life, so that it has some left wherever it is used. This is measured with this
  * machine's own clock, because the hub's may differ. A hub of 0.1 makes tokens that last as long as the lease.
+ * Why: ADR 0092.
  */
 export function jobTokenSource(deps: JobTokenDeps, held: HeldJob): JobTokenSource {
   const { clock } = deps;

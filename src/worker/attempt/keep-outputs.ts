@@ -12,6 +12,7 @@ type Ended = Exclude<RunOutcome, { kind: "released" }>;
  * Puts the files that an attempt wants to be kept into storage, whether it succeeded or not, and adds them to its outcome.
  * A file that cannot be kept fails the attempt: nobody should find out later that a completed job has lost its files. The
  * result is kept then too. An attempt that was stopped from outside keeps nothing more than what has arrived.
+ * Why: ADR 0042.
  */
 export async function keepOutputs(
   deps: FileDeps,

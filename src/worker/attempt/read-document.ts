@@ -10,7 +10,10 @@ type Accepting = {
 
 type SignedDocument = Pick<VerifiedClaim, "document" | "isPlain">;
 
-/** Reads a document whose signature has been checked; one that this worker cannot run is an INVALID_JOB. */
+/**
+ * Reads a document whose signature has been checked; one that this worker cannot run is an INVALID_JOB.
+ * Why: ADR 0019, ADR 0064.
+ */
 export function readDocument(claim: SignedDocument, worker: Accepting): JobDocument {
   const document = parseDocument(claim);
   if (document.execution_location !== worker.location) {

@@ -18,7 +18,7 @@ type AttemptFacts = {
   stderrSha256: string;
 };
 
-/** The receipt of an attempt, as the text that the worker signs. */
+/** The receipt of an attempt, as the text that the worker signs. Why: ADR 0013, ADR 0075. */
 export function receiptOf(
   { lease, documentSha256 }: VerifiedClaim,
   outcome: Ended,

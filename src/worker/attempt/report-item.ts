@@ -18,7 +18,7 @@ export type Told = {
 };
 type Reported = Told & { receipt?: string; receipt_parts?: ReceiptParts };
 
-/** One outcome for the hub, as JSON text: results are included as they were written, to the byte. */
+/** One outcome for the hub, as JSON text: results are included as they were written, to the byte. Why: ADR 0075. */
 export function reportItem(lease: Lease, outcome: Ended, told: Reported = {}): string {
   const { job_id, attempt, token } = lease;
   const { exitCode: exit_code, usage, isolation, outputFiles: output_files } = outcome;

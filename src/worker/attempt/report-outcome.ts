@@ -30,7 +30,7 @@ const shipAgainMax = 3;
 
 /**
  * Reports to the hub how an attempt has ended, with a receipt. Resolves when the hub has answered, or when the outcome
- * no longer matters, with what became of it.
+ * no longer matters, with what became of it. Why: ADR 0057, ADR 0078.
  */
 export async function reportOutcome(
   deps: OutcomeDeps,

@@ -54,7 +54,7 @@ export type RunDeps = RetryDeps & {
 
 /**
  * The second half of a job's path, for each job: run (guard → prepare → start → run → keep files) → ship → report → clean. Never
- * rejects. `receiveBatch` is the first half.
+ * rejects. `receiveBatch` is the first half. Why: ADR 0006, ADR 0009.
  */
 export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void): Promise<void> {
   const { lease } = held;

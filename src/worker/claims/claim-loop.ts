@@ -39,7 +39,7 @@ const lastPollMs = 500;
  * Claims as many jobs as there is room for, as soon as there may be some: when the hub says so, when a claim was
  * filled, when a slot is free again. While a slot is free its claim waits at the hub, which answers it with the job that
  * comes next; a worker whose slots are all busy does not wait for more there, because others may be idle. It never waits
- * without a time at which it looks again.
+ * without a time at which it looks again. Why: ADR 0008, ADR 0063.
  */
 export class ClaimLoop implements Service {
   readonly name = "claim loop";

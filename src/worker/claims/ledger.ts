@@ -26,7 +26,7 @@ const linesMin = 10_000;
 /**
  * The attempts that this worker has already accepted. It refuses a claim that is delivered a second time, even if every
  * signature in it is valid. Attempts are kept across restarts, except those whose lease is bound to this process: no
- * later process would run them, so they stay in memory, which saves a sync of the disk for every claim.
+ * later process would run them, so they stay in memory, which saves a sync of the disk for every claim. Why: ADR 0033.
  */
 export class Ledger {
   readonly #path: string;

@@ -11,7 +11,7 @@ import { verifyClaims } from "./verify-claims.ts";
 /**
  * The first half of a job's path, for a whole batch at once: verify → ledger. Nothing in a claim is trusted before its
  * signature has been checked. Nothing is executed before its attempt is safely recorded, unless its lease is bound to
- * this process, so that no later process would run it.
+ * this process, so that no later process would run it. Why: ADR 0006, ADR 0099.
  */
 export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<HeldJob[]> {
   const { workerId } = deps.settings;

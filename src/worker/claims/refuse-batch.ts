@@ -14,6 +14,7 @@ const waitMs = 2_000;
 /**
  * Reports a batch that is not authentic, once and with what was received, so that the hub can give its jobs to others. The
  * worker claims nothing more before the hub knows of it, but does not wait for a hub that is away. Never rejects.
+ * Why: ADR 0099.
  */
 export async function refuseBatch(deps: RefuseDeps, batch: ClaimedBatch, refusal: Refusal): Promise<void> {
   deps.logger.error({ jobs: batch.jobs.length, ...refusal }, "a claim was refused; none of its jobs runs");

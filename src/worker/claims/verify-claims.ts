@@ -32,7 +32,7 @@ type Verifier = {
 };
 type Job = ClaimedBatch["jobs"][number];
 
-/** Checks a batch before anything in it is trusted. */
+/** Checks a batch before anything in it is trusted. Why: ADR 0006. */
 export function verifyClaims(verifier: Verifier, batch: ClaimedBatch): VerifiedBatch {
   const nothing: VerifiedBatch = { accepted: [], refusal: null, returned: [], unreadable: 0 };
   try {

@@ -9,7 +9,7 @@ import { LeaseKeeper } from "./lease-keeper.ts";
 
 /**
  * The thread that renews leases. It has its own event loop and its own connection, so that a main loop that is busy
- * with a handler never makes the worker look dead.
+ * with a handler never makes the worker look dead. Why: ADR 0033.
  */
 const data = workerData as HeartbeatThreadData;
 const port = parentPort!;

@@ -74,6 +74,7 @@ const retryMsMax = 1_000;
  *
  * A job that must never run twice at a time is therefore killed a sixth of the lease before its end. Any other continues
  * until a hub answers, which renews the lease or calls it lost; without a hub it is killed after `hubAwayMs`.
+ * Why: ADR 0007, ADR 0033.
  */
 export class LeaseKeeper {
   readonly #deps: KeeperDeps;

@@ -31,7 +31,7 @@ const skewMs = 30_000;
 /**
  * The keys that this worker trusts. A new key set is accepted only if a key that is trusted now has signed it, and only
  * if it is newer than the one before; a key that it lists as revoked is dropped at once. With roots it is kept across
- * restarts. Without them, the hub's first keys take their place for as long as this process runs.
+ * restarts. Without them, the hub's first keys take their place for as long as this process runs. Why: ADR 0013.
  */
 export class TrustedKeys {
   readonly #options: Options;

@@ -18,7 +18,7 @@ type Health = { healthy: boolean; status: string } & Pick<HealthView, "database"
 /** Longer than a hub that works ever takes, and shorter than those who ask are patient. */
 const answerMsMax = 10_000;
 
-/** Exits with 0 or 1: what asks for health in a container knows no other codes. */
+/** Exits with 0 or 1: what asks for health in a container knows no other codes. Why: ADR 0077. */
 export function define(command: Command, context: CliContext): void {
   command.argument("[role]", "hub or worker", parseRole, "hub").action(async (role: Role) => {
     const home = role === "hub" ? findHome(context, command) : workerHome(context, command);

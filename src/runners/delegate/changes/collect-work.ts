@@ -20,7 +20,7 @@ import { checkExpected, validateWork } from "./validate-work.ts";
 type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 type Work = { delegation: Delegation; workspace: Workspace; outcome: EndedOutcome };
 
-/** What an agent's work comes to: what changed is compared, checked and kept, or put back. */
+/** What an agent's work comes to: what changed is compared, checked and kept, or put back. Why: ADR 0048. */
 export async function collectWork(deps: RunnerDeps, context: RunContext, work: Work): Promise<RunOutcome> {
   const { delegation, workspace, outcome } = work;
   const { look, moved } = isLive(workspace)

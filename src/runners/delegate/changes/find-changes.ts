@@ -22,7 +22,7 @@ export type Changes = {
   offences: string[];
 };
 
-/** What is different in `after`, and what of it must not be. */
+/** What is different in `after`, and what of it must not be. Why: ADR 0048. */
 export function findChanges(before: Tree, after: Tree, allowed: readonly string[]): Changes {
   const paths = [...new Set([...before.files.keys(), ...after.files.keys()])].sort();
   const changed = paths.flatMap((path) => changeOf(path, before.files.get(path), after.files.get(path)));

@@ -38,6 +38,7 @@ export async function moveWorkIn(
 /**
  * Moves what an agent changed in a copy into the repository. Each file replaces the one of its name, so that other names of
  * that one keep their content. Returns the paths that somebody else has changed meanwhile; then nothing is moved.
+ * Why: ADR 0096.
  */
 async function moveIn(
   clock: Clock,

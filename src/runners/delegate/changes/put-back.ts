@@ -20,6 +20,7 @@ import type { Undo } from "./undo-record.ts";
  * Puts the files of a repository back as they were before the agent came. What was only moved is moved back, the rest
  * comes from the copies that were taken then. Nothing is removed that somebody could miss: only new files that were seen,
  * new directories that are empty then, and never what git keeps for itself. Returns the paths that are still changed.
+ * Why: ADR 0066, ADR 0096.
  */
 export async function putBack(undo: Undo, changes: Changes): Promise<string[]> {
   return withBase(undo.dir, async (base) => {

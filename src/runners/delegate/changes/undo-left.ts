@@ -9,6 +9,7 @@ const namedMax = 100;
 /**
  * Puts back what agents of a killed worker did in repositories. Call it when their processes have ended, and before what
  * their attempts had on disk is removed. Never rejects: a repository that cannot be put back is no reason not to start.
+ * Why: ADR 0066.
  */
 export async function undoLeft(jobsDir: string, logger: Logger): Promise<void> {
   for (const jobId of await namesIn(jobsDir))

@@ -16,7 +16,7 @@ const lateMs = 5_000;
 
 /**
  * Keeps on disk what is needed to undo an agent's work in a repository, while the agent works: a worker that is killed does
- * it at its next start. `forget` is called when the job has ended, before the hub is told.
+ * it at its next start. `forget` is called when the job has ended, before the hub is told. Why: ADR 0066.
  */
 export async function keepUndo(
   clock: Clock,

@@ -7,7 +7,7 @@ type Released = Extract<RunOutcome, { kind: "released" }>;
 
 /**
  * An attempt that is given back or lost does not count, so what its agent did in place is put back. The reason, and the log
- * for an attempt to which the hub no longer listens, name what could not be.
+ * for an attempt to which the hub no longer listens, name what could not be. Why: ADR 0066.
  */
 export async function undoReleased(
   { logger }: Pick<RunnerDeps, "logger">,

@@ -7,7 +7,7 @@ export type Side = { mode: "100644" | "100755" | "120000"; bytes: Buffer } | nul
 
 /**
  * One file of a diff that `git apply` reads. It is made here and not by git, so that nothing that a repository configures
- * (filters, drivers, hooks) can run, and so that a worker needs no git.
+ * (filters, drivers, hooks) can run, and so that a worker needs no git. Why: ADR 0048.
  */
 export function gitPatch(path: string, before: Side, after: Side): Buffer {
   const isOtherKind = before !== null && after !== null && isLink(before) !== isLink(after);

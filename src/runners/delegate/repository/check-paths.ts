@@ -29,6 +29,7 @@ type PathSettings = Pick<DelegateSettings, "allowedPathPrefixes" | "forbiddenPat
 /**
  * Checks what a job wants to reach against what the worker allows, before anything is written. Throws a RunFailure:
  * SECURITY_VIOLATION for a path that leads where it may not, INVALID_JOB for one that is merely not there.
+ * Why: ADR 0048.
  */
 export async function checkPaths(
   settings: PathSettings,

@@ -12,7 +12,7 @@ const lookedAtMax = 20_000;
 
 /**
  * Refuses a repository in which an agent could not even start. An agent of a worker that is root is somebody else than the
- * owner of the files, and outside of what may change it reads only what everybody may read.
+ * owner of the files, and outside of what may change it reads only what everybody may read. Why: ADR 0097.
  */
 export async function refuseClosed({ root, allowed }: CheckedPaths): Promise<void> {
   const ways = allowed.filter(({ found }) => found !== null).flatMap(({ path }) => dirsAbove(path));

@@ -22,7 +22,10 @@ type Copying = Look & {
 /** A private copy of more than this would fill the disk of a worker with a few jobs. */
 const copyBytesMax = 1024 ** 3;
 
-/** Copies paths below a directory. Of `.git` only its place is copied. Throws a RunFailure if it is too much. */
+/**
+ * Copies paths below a directory. Of `.git` only its place is copied. Throws a RunFailure if it is too much.
+ * Why: ADR 0048, ADR 0066.
+ */
 export async function copyTree(from: string, copying: Copying): Promise<void> {
   const { to, hidden, readableFor } = copying;
   let bytesLeft = copyBytesMax;

@@ -20,7 +20,7 @@ const signingKeyName = /^signing-[0-9a-f]+\.pem$/;
 /**
  * What belongs to Writ itself in a repository, at any depth and recognised by what it is: homes of hubs and workers,
  * folders with keys, and in the paths that may change also databases and files with a token. Relative to the root, and
- * none is inside another.
+ * none is inside another. Why: ADR 0097.
  */
 export async function findOwnFiles(root: string, allowed: readonly string[]): Promise<string[]> {
   const found: string[] = [];

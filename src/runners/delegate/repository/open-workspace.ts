@@ -29,7 +29,7 @@ const everything = Number.MAX_SAFE_INTEGER;
 
 /**
  * The agent works on a copy of what may change. In a cage the copy is mounted over the repository; without one the agent
- * gets a copy of the whole repository, and starts in that.
+ * gets a copy of the whole repository, and starts in that. Why: ADR 0048, ADR 0096.
  */
 export async function openCopy(paths: CheckedPaths, place: Place): Promise<Workspace> {
   const { attemptDir, isCaged, isRoot, maxFileBytes } = place;

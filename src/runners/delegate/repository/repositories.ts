@@ -8,6 +8,7 @@ type Use = { paths: readonly string[]; over: Promise<void> };
 /**
  * The paths in which agents of this worker work in place. What an agent changed may have to be put back, and what changed
  * in the same paths meanwhile would go with it, so agents whose paths overlap work one after the other.
+ * Why: ADR 0066, ADR 0102.
  */
 export class Repositories {
   readonly #clock: Clock;

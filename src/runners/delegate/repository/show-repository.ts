@@ -28,7 +28,7 @@ const rebuiltEntriesMax = 90;
 /**
  * The mounts by which an agent sees a repository at its own path: all of it read-only, forbidden paths covered, and what
  * may change on top. Owners are mapped only there: of the rest the kernel shows an agent what everybody may read. The repository is not touched: where it lacks a directory that may be written, the directory above
- * is rebuilt from mounts of what is in it.
+ * is rebuilt from mounts of what is in it. Why: ADR 0048, ADR 0097.
  */
 export async function showRepository(shown: Shown): Promise<JobMount[]> {
   const { writable, gitPaths } = shown;
