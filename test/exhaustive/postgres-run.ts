@@ -1,18 +1,17 @@
 import { setImmediate } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
 import { isWrite } from "../../src/store/act-names.ts";
 import type { CommitNotice, Store } from "../../src/store/store.ts";
 import type { Act } from "./act-scene.ts";
 import type { DatabaseFault, FaultTools } from "./database-faults.ts";
 import type { Message } from "./frame-proxy.ts";
 import { eventAt } from "./log-scenes.ts";
+import { checkAgain, checkNotices, onlyOnce, outcomeOf, within } from "./play-act.ts";
 import type { PostgresStage } from "./postgres-stage.ts";
 import type { NamedScene } from "./scenes.ts";
 import {
   describeDifference,
   differences,
   isSame,
-  isSameOutcome,
   type Outcome,
   type Result,
   type Stored,
@@ -216,52 +215,3 @@ export class PostgresRun {
 }
 
 const nextAct: Act = (store) => store.recordEvents({ events: [eventAt(1)] });
-
-/** Asked again, the store must be as if nothing had failed. */
-function checkAgain(found: Result, expected: Result): void {
-  if (!isSameOutcome(found.outcome, expected.outcome))
-    throw new Error(`asked again, it was told "${show(found.outcome)}" and not "${show(expected.outcome)}"`);
-  if (!isSame(found.stored, expected.stored))
-    throw new Error(
-      `asked again, stored is ${describeDifference(found.stored, { "the right state": expected.stored })}`,
-    );
-}
-
-function onlyOnce<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null;
-  return () => {
-    made ??= make();
-    return made;
-  };
-}
-
-/** The numbers in them may be older than the commit: the store looks again for those by itself. */
-function checkNotices(heard: CommitNotice[], expected: CommitNotice[]): void {
-  const plain = (notices: CommitNotice[]) => notices.map(({ lastSeq: _, ...rest }) => rest);
-  if (!isDeepStrictEqual(plain(heard), plain(expected)))
-    throw new Error(`announced ${JSON.stringify(heard)} and not ${JSON.stringify(expected)}`);
-}
-
-async function outcomeOf(act: Promise<unknown>): Promise<Outcome> {
-  return act.then(
-    (answer) => ({ answer }),
-    (error: unknown) => ({ error }),
-  );
-}
-
-/** The promise, or what `late` makes of it when the time is over. */
-async function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
-  const over = Promise.withResolvers<Late>();
-  const timer = setTimeout(() => {
-    try {
-      over.resolve(late());
-    } catch (error) {
-      over.reject(error);
-    }
-  }, ms);
-  try {
-    return await Promise.race([promise, over.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

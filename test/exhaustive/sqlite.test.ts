@@ -1,0 +1,3 @@
+import { describeWriteFaults, everyAct } from "./describe-write-faults.ts";
+
+describeWriteFaults(everyAct);

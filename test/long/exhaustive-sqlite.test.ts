@@ -1,0 +1,3 @@
+import { describeWriteFaults, everyWrite } from "../exhaustive/describe-write-faults.ts";
+
+describeWriteFaults(everyWrite);
