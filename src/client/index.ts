@@ -1,12 +1,13 @@
 /** The entry point of the client: `import { Writ } from "writ/client"`. */
 export { defineJob, type JobDefinition, type StandardSchema } from "../contract/define-job.ts";
 export { type ErrorCode, WritError } from "../core/errors.ts";
+export { isOver, type JobStatus as RpcJob } from "../core/jobs/job-status.ts";
+export { type GrpcState as RpcState, grpcStates as rpcStates } from "../core/jobs/state-names.ts";
 export { type EnrolledWorker, type EnrollOptions, enrollWorker } from "./enroll-worker.ts";
 export type { Files, SaveOptions, TransferOptions, UploadOptions } from "./files/files.ts";
 export type { Fleet } from "./fleet.ts";
 export type { RpcOptions } from "./grpc/find-rpc.ts";
 export { JobsOverGrpc } from "./grpc/jobs-over-grpc.ts";
-export { isOver, type RpcJob, type RpcState, rpcStates } from "./grpc/rpc-job.ts";
 export { JobFailure } from "./jobs/job-failure.ts";
 export type { ChangeJobsOptions, ListPage } from "./jobs/job-list.ts";
 export type { JobOutcome, JobRef } from "./jobs/job-outcomes.ts";

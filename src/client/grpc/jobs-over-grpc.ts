@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { wireStates, wireStreams } from "../../contract/job-wire.ts";
 import { WritError } from "../../core/errors.ts";
+import type { JobStatus } from "../../core/jobs/job-status.ts";
 import {
   type CallOptions,
   type Jobs,
@@ -18,8 +19,8 @@ import {
   streamAttempts,
 } from "../output/stream-attempts.ts";
 import type { RpcOptions } from "./find-rpc.ts";
+import { readStatus } from "./read-status.ts";
 import { RpcConnection, type RpcDeps } from "./rpc-connection.ts";
-import { type RpcJob, rpcJob } from "./rpc-job.ts";
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
 const callMsMax = 30_000;
@@ -58,15 +59,15 @@ export class JobsOverGrpc implements Jobs {
     return (await this.#rpc.call((client) => client.startJob(request, options), signal)).jobId;
   }
 
-  async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+  async stop(jobId: string, { signal }: CallOptions = {}): Promise<JobStatus> {
     const options = { signal, timeoutMs: stopMsMax };
     const { status } = await this.#rpc.call((client) => client.stopJob({ jobId }, options), signal);
-    return status === undefined ? this.status(jobId, { signal }) : rpcJob(status);
+    return status === undefined ? this.status(jobId, { signal }) : readStatus(status);
   }
 
-  async status(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+  async status(jobId: string, { signal }: CallOptions = {}): Promise<JobStatus> {
     const options = { signal, timeoutMs: callMsMax };
-    return rpcJob(await this.#rpc.call((client) => client.getStatus({ jobId }, options), signal));
+    return readStatus(await this.#rpc.call((client) => client.getStatus({ jobId }, options), signal));
   }
 
   stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
@@ -76,7 +77,7 @@ export class JobsOverGrpc implements Jobs {
     return streamAttempts({ clock, random, status, read }, options);
   }
 
-  list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<RpcJob> {
+  list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<JobStatus> {
     return listAll((page) => this.listPage(filter, page), options);
   }
 
@@ -99,7 +100,7 @@ export class JobsOverGrpc implements Jobs {
       signal,
     );
     return {
-      jobs: jobs.map(rpcJob),
+      jobs: jobs.map(readStatus),
       nextPageToken: nextPageToken || undefined,
       total: total === undefined ? undefined : { count: total, isMore: totalIsMore },
     };

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { statusOfView } from "../../contract/job-status.ts";
 import { jobRoutes } from "../../contract/routes/job-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import type { FailureClass } from "../../core/jobs/failure.ts";
 import type { JobState } from "../../core/jobs/job.ts";
+import { isOver, type JobStatus } from "../../core/jobs/job-status.ts";
 import { filterOfState } from "../../core/jobs/state-names.ts";
-import { jobOfView } from "../grpc/job-of-view.ts";
-import { isOver, type RpcJob } from "../grpc/rpc-job.ts";
 import { HubConnection } from "../hub/hub-connection.ts";
 import type { WritOptions } from "../options.ts";
 import {
@@ -71,17 +71,17 @@ export class JobsOverHttp implements Jobs {
     return (await this.#hub.call(jobRoutes.startCommand, { body }, { signal })).body.id;
   }
 
-  async stop(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
+  async stop(jobId: string, { signal }: CallOptions = {}): Promise<JobStatus> {
     const { status } = await this.#hub.call(jobRoutes.cancelJob, { params: { id: jobId } }, { signal });
     if (status === 202) {
-      const isDone = (view: JobView): boolean => isOver(jobOfView(view));
-      return jobOfView(await this.#waits.wait(jobId, { signal, timeoutMs: stopMsMax, isDone }));
+      const isDone = (view: JobView): boolean => isOver(statusOfView(view));
+      return statusOfView(await this.#waits.wait(jobId, { signal, timeoutMs: stopMsMax, isDone }));
     }
     return this.status(jobId, { signal });
   }
 
-  async status(jobId: string, { signal }: CallOptions = {}): Promise<RpcJob> {
-    return jobOfView((await this.#hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal })).body);
+  async status(jobId: string, { signal }: CallOptions = {}): Promise<JobStatus> {
+    return statusOfView((await this.#hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal })).body);
   }
 
   stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
@@ -91,7 +91,7 @@ export class JobsOverHttp implements Jobs {
     return streamAttempts({ clock, random, status, read }, options);
   }
 
-  list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<RpcJob> {
+  list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<JobStatus> {
     return listAll((page) => this.listPage(filter, page), options);
   }
 
@@ -109,7 +109,7 @@ export class JobsOverHttp implements Jobs {
     const which = { status, type, worker_id: worker, user_id: user, fail_code, since, until, q: search, id };
     const query = { ...which, limit: pageSize, cursor: pageToken, count };
     const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query }, { signal });
-    const jobs = body.map(jobOfView).filter((job) => state === undefined || job.state === state);
+    const jobs = body.map(statusOfView).filter((job) => state === undefined || job.state === state);
     const total = isExact ? totalOf(header("x-total-count")) : undefined;
     return { jobs, nextPageToken: header("x-next-cursor"), total };
   }

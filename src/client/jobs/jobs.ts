@@ -1,6 +1,7 @@
 // What both transports can do with jobs. Why: ADR 0036.
+import type { JobStatus } from "../../core/jobs/job-status.ts";
+import type { GrpcState } from "../../core/jobs/state-names.ts";
 import type { LimitsText } from "../../core/limits.ts";
-import type { RpcJob, RpcState } from "../grpc/rpc-job.ts";
 import type { AttemptChunk, StreamAttemptsOptions } from "../output/stream-attempts.ts";
 import type { JobInputFile, StoredFile } from "../shapes.ts";
 
@@ -26,7 +27,7 @@ export type StartInput = {
 };
 
 export type RpcListFilter = {
-  state?: RpcState | undefined;
+  state?: GrpcState | undefined;
   /** With a `*` at its end, all types that begin so. */
   type?: string | undefined;
   worker?: string | undefined;
@@ -43,7 +44,7 @@ export type RpcListFilter = {
   id?: string | undefined;
 };
 export type RpcListPage = {
-  jobs: RpcJob[];
+  jobs: JobStatus[];
   nextPageToken: string | undefined;
   /** If it was asked for and can be counted; with `isMore`, counting has ended before all were found. */
   total?: { count: number; isMore: boolean } | undefined;
@@ -67,12 +68,12 @@ export interface Jobs {
   /** Starts a command and gives the id of its job; it is durable once this resolves. */
   start(input: StartInput, options?: CallOptions): Promise<string>;
   /** Stops a job; its process tree is dead once this resolves. */
-  stop(jobId: string, options?: CallOptions): Promise<RpcJob>;
-  status(jobId: string, options?: CallOptions): Promise<RpcJob>;
+  stop(jobId: string, options?: CallOptions): Promise<JobStatus>;
+  status(jobId: string, options?: CallOptions): Promise<JobStatus>;
   /** The bytes of a job's output, each once, also across broken connections and restarts of the hub. */
   stream(jobId: string, options?: StreamAttemptsOptions): AsyncGenerator<AttemptChunk>;
   /** All jobs that fit, newest first, read page by page as they are used. */
-  list(filter?: RpcListFilter, options?: CallOptions & { pageSize?: number }): AsyncGenerator<RpcJob>;
+  list(filter?: RpcListFilter, options?: CallOptions & { pageSize?: number }): AsyncGenerator<JobStatus>;
   /** One page; it may be short without being the last. */
   listPage(filter?: RpcListFilter, options?: PageOptions): Promise<RpcListPage>;
   /** The ids that begin or end with this part, newest first; at most 100. */
@@ -85,7 +86,7 @@ export interface Jobs {
 export async function* listAll(
   readPage: (options: PageOptions) => Promise<RpcListPage>,
   { pageSize = 200, signal }: CallOptions & { pageSize?: number } = {},
-): AsyncGenerator<RpcJob> {
+): AsyncGenerator<JobStatus> {
   let pageToken: string | undefined;
   do {
     const page = await readPage({ pageSize, pageToken, signal });

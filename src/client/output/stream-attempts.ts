@@ -1,8 +1,8 @@
 import { hasCode, WritError } from "../../core/errors.ts";
+import { isOver, type JobStatus } from "../../core/jobs/job-status.ts";
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { openDeadline } from "../deadline.ts";
-import { isOver, type RpcJob } from "../grpc/rpc-job.ts";
 import { Pace } from "../hub/pace.ts";
 import { asHubBehind } from "./hub-behind.ts";
 
@@ -18,9 +18,9 @@ export type StreamAttemptsOptions = {
   /** Continues with the next attempt, until the job has ended. */
   goOn?: boolean | undefined;
   /** Called when an attempt has ended and another one follows or may follow. */
-  onNext?: ((next: { attempt: number; job: RpcJob }) => void) | undefined;
+  onNext?: ((next: { attempt: number; job: JobStatus }) => void) | undefined;
   /** How to ask for the job, for several streams of one job that share the answers. By default each asks for itself. */
-  status?: ((signal: AbortSignal) => Promise<RpcJob>) | undefined;
+  status?: ((signal: AbortSignal) => Promise<JobStatus>) | undefined;
   /** Called before it tries again because the hub could not be reached. */
   onTrouble?: ((error: unknown) => void) | undefined;
   signal?: AbortSignal | undefined;
@@ -32,7 +32,7 @@ export type OutputPosition = { stream: OutputStream; attempt: number; offset: nu
 type StreamDeps = {
   clock: Clock;
   random: () => number;
-  status(signal: AbortSignal): Promise<RpcJob>;
+  status(signal: AbortSignal): Promise<JobStatus>;
   /** A chunk without data only shows that the hub has answered. */
   read(position: OutputPosition, signal: AbortSignal): AsyncIterable<{ data: Uint8Array; offset: number }>;
 };
@@ -101,7 +101,7 @@ type AttemptStream = {
 async function* readAttempt(
   source: AttemptStream,
   position: StreamPosition,
-): AsyncGenerator<AttemptChunk, RpcJob | null> {
+): AsyncGenerator<AttemptChunk, JobStatus | null> {
   const { deps, pace, signal } = source;
   for (;;) {
     const from = position.offset;
@@ -123,7 +123,7 @@ async function* readAttempt(
 async function* readWhatIsThere(
   source: AttemptStream,
   position: StreamPosition,
-  job: RpcJob,
+  job: JobStatus,
 ): AsyncGenerator<AttemptChunk> {
   if (position.attempt > Math.max(1, job.attempt)) throw neverStarted(position, job);
   if (position.attempt > job.attempt) return;
@@ -143,7 +143,7 @@ async function* readWhatIsThere(
   }
 }
 
-function neverStarted({ attempt }: StreamPosition, job: RpcJob): WritError {
+function neverStarted({ attempt }: StreamPosition, job: JobStatus): WritError {
   const latest = `its latest is ${job.attempt}`;
   return new WritError("NOT_FOUND", `attempt ${attempt} of job ${job.job_id} has never started; ${latest}`);
 }
@@ -179,7 +179,7 @@ function withoutKnown(data: Uint8Array, offset: number, position: StreamPosition
 function isComplete(
   source: AttemptStream,
   position: StreamPosition & { from: number },
-  job: RpcJob,
+  job: JobStatus,
 ): boolean {
   if (job.attempt > position.attempt) return position.offset === position.from;
   if (job.attempt < position.attempt) return isOver(job);
@@ -188,6 +188,6 @@ function isComplete(
   return position.offset >= sizeOf(source, job);
 }
 
-function sizeOf({ stream }: AttemptStream, job: RpcJob): number {
+function sizeOf({ stream }: AttemptStream, job: JobStatus): number {
   return stream === "stderr" ? job.stderr_bytes : job.stdout_bytes;
 }

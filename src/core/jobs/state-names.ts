@@ -1,18 +1,9 @@
-import {
-  isActive,
-  isEnded,
-  isScheduled,
-  type JobRecord,
-  type JobState,
-  type ListedState,
-  stateBehind,
-} from "./job.ts";
+import { isActive, type JobRecord, type JobState, type ListedState, stateBehind } from "./job.ts";
 
 /** The names of states in the other interfaces. No other code translates them. */
 
-export type GrpcState = "QUEUED" | "RUNNING" | "EXITED" | "STOPPED" | "FAILED";
-
-type Ended = Pick<JobRecord, "status" | "failCode" | "failDetail" | "exitCode" | "cancelRequestedAt">;
+export const grpcStates = ["QUEUED", "RUNNING", "EXITED", "STOPPED", "FAILED"] as const;
+export type GrpcState = (typeof grpcStates)[number];
 
 /**
  * The states that a job with this gRPC state can be in; not every job in those states has it. A stopped job whose output
@@ -44,15 +35,6 @@ export function filterOfState(
   };
 }
 
-export function grpcState(job: Ended): GrpcState {
-  if (isStopped(job)) return "STOPPED";
-  if (job.status === "pending" || job.status === "assigned") return "QUEUED";
-  if (job.status === "running") return "RUNNING";
-  if (job.status === "completed") return "EXITED";
-  if (job.failCode === "CANCELLED") return "STOPPED";
-  return ranToItsOwnEnd(job) ? "EXITED" : "FAILED";
-}
-
 /**
  * Whether the processes of a cancelled job are dead while its output is still being sent. It ends when that has arrived.
  */
@@ -60,7 +42,7 @@ export function isStopped({
   status,
   cancelRequestedAt,
   exitCode,
-}: Pick<Ended, "status" | "cancelRequestedAt" | "exitCode">): boolean {
+}: Pick<JobRecord, "status" | "cancelRequestedAt" | "exitCode">): boolean {
   return isActive(status) && cancelRequestedAt !== null && exitCode !== null;
 }
 
@@ -71,53 +53,4 @@ export function registryState({ status, failCode }: Pick<JobRecord, "status" | "
   if (status === "pending" || status === "running" || status === "completed") return status;
   if (status === "assigned") return "running";
   return failCode === "CANCELLED" ? "cancelled" : "error";
-}
-
-/** Why it is in that state, for people; empty if there is nothing to add. */
-export function grpcReason(job: Ended & Pick<JobRecord, "failHistory" | "failReason">): string {
-  const state = grpcState(job);
-  if (state === "STOPPED") return "stopped";
-  if (state !== "FAILED" && state !== "EXITED") return "";
-  if (job.status === "completed") return "";
-  // The last entry has the cause, such as `killed by SIGSEGV`; the fail reason is only its class.
-  return job.failHistory.at(-1)?.reason ?? job.failReason ?? "";
-}
-
-/** The same for programs, in the codes of the failure table; empty unless the job ended without success. */
-export function grpcFailure(job: Ended): { failCode: string; failDetail: string } {
-  if (isStopped(job)) return { failCode: "CANCELLED", failDetail: "" };
-  const hasFailed = job.status === "failed" || job.status === "quarantined";
-  if (!hasFailed) return { failCode: "", failDetail: "" };
-  return { failCode: job.failCode ?? "", failDetail: job.failDetail ?? "" };
-}
-
-/** What the last attempt that failed wrote last to stderr; empty if it wrote nothing, or if nothing has failed. */
-export function grpcLastLine(job: Pick<JobRecord, "status" | "failCode" | "failHistory">): string {
-  if (job.status === "completed" || job.failCode === "CANCELLED") return "";
-  return job.failHistory.at(-1)?.last_line ?? "";
-}
-
-/** How often it was tried, and if it is not over, how that went and when the next attempt is due. */
-export function grpcRetry(
-  job: Pick<JobRecord, "status" | "attempts" | "maxAttempts" | "failHistory" | "runAt">,
-): { attempts: number; maxAttempts: number; lastError: string; retryAt: bigint } {
-  const { status, attempts, maxAttempts } = job;
-  const last = isEnded(status) ? undefined : job.failHistory.at(-1);
-  const retryAt = last === undefined || status !== "pending" ? 0n : BigInt(job.runAt);
-  return { attempts, maxAttempts, lastError: last?.reason ?? "", retryAt };
-}
-
-/** When a job that was never tried may start, in milliseconds since the epoch; 0 if it was not submitted for later. */
-export function grpcScheduledAt(job: Pick<JobRecord, "status" | "attempt" | "createdAt" | "runAt">): bigint {
-  return isScheduled(job, job.createdAt) ? BigInt(job.runAt) : 0n;
-}
-
-/** The exit code once there is one: 128 + n after signal n, also one of ours, 126 and 127 when it could not be executed or found. */
-export function grpcExitCode(job: Ended): number | undefined {
-  if (job.status === "completed") return job.exitCode ?? 0;
-  return isEnded(job.status) || isStopped(job) ? (job.exitCode ?? undefined) : undefined;
-}
-
-function ranToItsOwnEnd(job: Ended): boolean {
-  return job.failDetail === "WORKER_EXIT_ERROR" && job.exitCode !== null && job.exitCode !== 0;
 }

@@ -1,15 +1,17 @@
 import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { statusOfView } from "../../contract/job-status.ts";
 import { invalidArgument } from "../../core/errors.ts";
 import { isJobId } from "../../core/ids.ts";
 import { inTraceOf } from "../../core/trace-context.ts";
 import { exchangeCertificate } from "../use-cases/access/authenticate.ts";
 import { notFound } from "../use-cases/access/unknown-job.ts";
 import { findJob } from "../use-cases/jobs/find-job.ts";
+import { showJob } from "../use-cases/jobs/show-job.ts";
 import { startCommand } from "../use-cases/jobs/start-command.ts";
 import { stopJob } from "../use-cases/jobs/stop-job.ts";
 import type { RpcCall, RpcDeps } from "./call.ts";
-import { jobStatus, listedStatuses } from "./job-status.ts";
+import { statusMessage } from "./job-status.ts";
 import { listPage, totalOf } from "./list-request.ts";
 import { type Serve, unary } from "./serve-unary.ts";
 import { startOf } from "./start-request.ts";
@@ -30,18 +32,19 @@ export function jobService(deps: RpcDeps): Record<UnaryName, Serve> {
     stopJob: serve(deps, "stopJob", async (call, request) => {
       const { identity, origin, signal } = call;
       const jobId = jobIdIn(request);
-      return { status: await jobStatus(call, await stopJob(deps, { identity, origin, signal, jobId })) };
+      const stopped = await stopJob(deps, { identity, origin, signal, jobId });
+      return { status: statusMessage(statusOfView(await showJob(deps, stopped, identity))) };
     }),
 
     getStatus: serve(deps, "getStatus", async (call, request) => {
       const { identity, origin } = call;
       const stored = await findJob(deps, { identity, origin, jobId: jobIdIn(request), to: "read" });
-      return jobStatus(call, stored);
+      return statusMessage(statusOfView(await showJob(deps, stored, identity)));
     }),
 
     listJobs: serve(deps, "listJobs", async (call, request) => {
       const { jobs, nextPageToken } = await listPage(call, request);
-      return { nextPageToken, jobs: await listedStatuses(call, jobs), ...(await totalOf(call, request)) };
+      return { nextPageToken, jobs: jobs.map(statusMessage), ...(await totalOf(call, request)) };
     }),
 
     exchangeCertificate: serve(deps, "exchangeCertificate", async ({ peer }) => {

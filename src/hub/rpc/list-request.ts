@@ -1,10 +1,11 @@
 import { type ListJobsRequest, State } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { statusOfView } from "../../contract/job-status.ts";
 import { type ListFilter, listFilter } from "../../contract/list-query.ts";
 import { invalidArgument } from "../../core/errors.ts";
-import { filterOfState, type GrpcState, grpcState, statesBehind } from "../../core/jobs/state-names.ts";
-import type { ListedJob } from "../../store/jobs/job-list.ts";
+import type { JobStatus } from "../../core/jobs/job-status.ts";
+import { filterOfState, type GrpcState, statesBehind } from "../../core/jobs/state-names.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
-import { countJobs, listJobs } from "../use-cases/jobs/list-jobs.ts";
+import { countJobs, listJobs, summarizeJobs } from "../use-cases/jobs/list-jobs.ts";
 import type { RpcCall } from "./call.ts";
 
 const pageSizeDefault = 50;
@@ -16,14 +17,15 @@ const looksMax = 5;
 export async function listPage(
   { deps, identity }: RpcCall,
   request: ListJobsRequest,
-): Promise<{ jobs: ListedJob[]; nextPageToken: string }> {
+): Promise<{ jobs: JobStatus[]; nextPageToken: string }> {
   const limit = pageSizeOf(request);
   const state = stateOf(request);
   const { filter } = filterOf(request, state);
   let cursor: string | null = tokenOf(request);
   for (let look = 0; look < looksMax; look++) {
     const page = await listJobs(deps, { identity, filter, limit, cursor: cursor ?? undefined });
-    const jobs = page.jobs.filter(({ job }) => state === undefined || grpcState(job) === state);
+    const views = await summarizeJobs(deps, page.jobs, identity);
+    const jobs = views.map(statusOfView).filter((job) => state === undefined || job.state === state);
     if (jobs.length > 0 || page.nextCursor === null) return { jobs, nextPageToken: page.nextCursor ?? "" };
     cursor = page.nextCursor;
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { jobOfView } from "../../../client/grpc/job-of-view.ts";
 import { jobView } from "../../../client/testing/tiny-hub.ts";
+import { statusOfView } from "../../../contract/job-status.ts";
 import { shortId } from "../../terminal/short-id.ts";
 import { formatTable } from "../../terminal/table.ts";
 import { detailOf, jobColumns, triesOf } from "./job-columns.ts";
@@ -8,7 +8,7 @@ import { shownState } from "./shown-state.ts";
 import { fieldsOf } from "./status.ts";
 
 const failure = { code: "EXECUTION_ERROR" as const, detail: null, worker_id: "w1", attempt: 2, ts: 0 };
-const waiting = jobOfView(
+const waiting = statusOfView(
   jobView({
     attempt: 2,
     attempts: 2,
@@ -25,13 +25,13 @@ test("C4: a job that waits for its next attempt says when it is due, why, and wh
 });
 
 test("C4: a job that has not been tried, or is tried only once, counts no tries of how many", () => {
-  expect(triesOf(jobOfView(jobView({ attempts: 0, max_attempts: 3 })))).toBeNull();
-  expect(triesOf(jobOfView(jobView({ attempts: 1, max_attempts: 1 })))).toBe("1");
-  expect(detailOf(jobOfView(jobView()), 0)).toBeNull();
+  expect(triesOf(statusOfView(jobView({ attempts: 0, max_attempts: 3 })))).toBeNull();
+  expect(triesOf(statusOfView(jobView({ attempts: 1, max_attempts: 1 })))).toBe("1");
+  expect(detailOf(statusOfView(jobView()), 0)).toBeNull();
 });
 
 test("O-28: a job whose time has not come is scheduled, with its time; one that was tried is not", () => {
-  const later = jobOfView(jobView({ created_at: 1_000, run_at: 90_000 }));
+  const later = statusOfView(jobView({ created_at: 1_000, run_at: 90_000 }));
   expect(later).toMatchObject({ state: "QUEUED", scheduled_at: 90_000 });
   expect(shownState(later, 60_000)).toBe("SCHEDULED");
   expect(detailOf(later, 60_000)).toBe("starts at 1970-01-01T00:01:30.000Z");
@@ -42,12 +42,12 @@ test("O-28: a job whose time has not come is scheduled, with its time; one that 
     ]),
   );
   expect([shownState(later, 90_000), detailOf(later, 90_000)]).toEqual(["QUEUED", null]);
-  const released = jobOfView(jobView({ created_at: 1_000, run_at: 90_000, attempt: 1 }));
+  const released = statusOfView(jobView({ created_at: 1_000, run_at: 90_000, attempt: 1 }));
   expect([shownState(released, 60_000), released.scheduled_at]).toEqual(["QUEUED", null]);
   expect(shownState(waiting, 60_000)).toBe("QUEUED");
 });
 
-const failed = jobOfView(
+const failed = statusOfView(
   jobView({
     ...{ status: "failed", exit_code: 3, attempt: 1, attempts: 1, max_attempts: 1 },
     ...{ fail_code: "EXECUTION_ERROR", fail_detail: "WORKER_EXIT_ERROR", fail_reason: "EXECUTION_ERROR" },

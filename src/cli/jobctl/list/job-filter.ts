@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
-import { type RpcState, rpcStates } from "../../../client/grpc/rpc-job.ts";
 import type { RpcListFilter } from "../../../client/jobs/jobs.ts";
 import { WritError } from "../../../core/errors.ts";
+import { type GrpcState, grpcStates } from "../../../core/jobs/state-names.ts";
 import { pastMoment } from "../../program.ts";
 
 export type FilterFlags = {
@@ -28,7 +28,7 @@ export function addFilterOptions(command: Command): void {
 }
 
 export function addStateOptions(command: Command): void {
-  const states = rpcStates.map((state) => state.toLowerCase());
+  const states = grpcStates.map((state) => state.toLowerCase());
   command
     .addOption(new Option("--state <state>", "only jobs in this state").choices(states))
     .option("--failed", "only jobs that did not succeed, dead letters included; not those that were stopped")
@@ -47,5 +47,5 @@ function stateFilter({ state, failed, dead }: FilterFlags): RpcListFilter {
   }
   if (dead) return { status: "dead" };
   if (failed) return { status: "failed,dead", failCode: "!CANCELLED" };
-  return { state: state?.toUpperCase() as RpcState | undefined };
+  return { state: state?.toUpperCase() as GrpcState | undefined };
 }

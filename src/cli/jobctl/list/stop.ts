@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
-import { isOver, type RpcJob } from "../../../client/grpc/rpc-job.ts";
 import type { Jobs } from "../../../client/jobs/jobs.ts";
 import { hasCode, WritError } from "../../../core/errors.ts";
 import type { JobState } from "../../../core/jobs/job.ts";
+import { isOver, type JobStatus } from "../../../core/jobs/job-status.ts";
 import { withJobs } from "../../connection/with-jobs.ts";
 import type { CliContext } from "../../context.ts";
 import { print } from "../../terminal/print.ts";
@@ -31,7 +31,7 @@ function stopOne(context: CliContext, command: Command, id: string): Promise<voi
 }
 
 /** The hub's refusal names a state of the HTTP API, which no other output of jobctl shows. */
-async function stop(jobs: Jobs, id: string, signal: AbortSignal): Promise<RpcJob> {
+async function stop(jobs: Jobs, id: string, signal: AbortSignal): Promise<JobStatus> {
   try {
     return await jobs.stop(id, { signal });
   } catch (error) {

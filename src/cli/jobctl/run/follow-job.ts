@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { isOver } from "../../../client/grpc/rpc-job.ts";
 import type { Jobs, RpcJob } from "../../../client/index.ts";
 import { hasCode, WritError } from "../../../core/errors.ts";
+import { isOver } from "../../../core/jobs/job-status.ts";
 import { systemClock } from "../../../runtime/clock/clock.ts";
 import type { CliContext } from "../../context.ts";
 import { programFlags } from "../../shared-options.ts";

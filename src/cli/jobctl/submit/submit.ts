@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { jobOfView } from "../../../client/grpc/job-of-view.ts";
 import type { Accepted, JobInput, RpcJob, Writ } from "../../../client/index.ts";
+import { statusOfView } from "../../../contract/job-status.ts";
 import { WritError } from "../../../core/errors.ts";
 import { withWrit } from "../../connection/connection.ts";
 import type { CliContext } from "../../context.ts";
@@ -160,7 +160,7 @@ async function waitAndSave(
 
 /** A job that was submitted before with the same key may be in any state. */
 async function stateOf(writ: Writ, { id, status }: Accepted): Promise<Pick<RpcJob, "job_id" | "state">> {
-  const state = status === "pending" ? "QUEUED" : jobOfView(await writ.get(id)).state;
+  const state = status === "pending" ? "QUEUED" : statusOfView(await writ.get(id)).state;
   return { job_id: id, state };
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { jobOfView } from "../../../client/grpc/job-of-view.ts";
 import type { Job, JobEvent, RpcJob, Writ } from "../../../client/index.ts";
+import { statusOfView } from "../../../contract/job-status.ts";
 import type { CliContext } from "../../context.ts";
 import { formatDuration } from "../../terminal/duration.ts";
 import { wantsJson } from "../../terminal/print.ts";
@@ -24,7 +24,7 @@ export async function watchJob(
   const waiting = { context, command, jobId: id, writ, beforeLine: () => line.clear() };
   const ended = await sayWaiting(waiting, (notices) => waitFor(writ, { context, id, line, notices }));
   line.clear();
-  const job = jobOfView(ended);
+  const job = statusOfView(ended);
   if (isJson) context.stdout.write(`${safeJson({ ...job, result: ended.result })}\n`);
   else context.stderr.write(`${context.program}: ${ending(context, job)}\n`);
   if (!hasSucceeded(job)) context.exitCode = 1;
