@@ -83,7 +83,7 @@ function Bar({ attempt, place, now }: { attempt: Attempt; place: (ts: number) =>
   const end = endedAt ?? now;
   const waited = durationText(claimedAt - waitedFrom);
   const ran = durationText(end - startedAt);
-  const text = endedAt === null ? `waited ${waited}, running` : `ran ${ran}`;
+  const text = endedAt === null ? `waited ${waited}, running` : `took ${ran}`;
   return (
     <div className="line">
       <span className="state cut" data-state={outcome}>
@@ -92,7 +92,7 @@ function Bar({ attempt, place, now }: { attempt: Attempt; place: (ts: number) =>
           {number} · {workerId}
         </span>
       </span>
-      <span className="track" role="img" aria-label={`Attempt ${number}: waited ${waited}, ran ${ran}`}>
+      <span className="track" role="img" aria-label={`Attempt ${number}: waited ${waited}, took ${ran}`}>
         <i
           className="waiting"
           style={{ left: `${place(waitedFrom)}%`, width: `${place(claimedAt) - place(waitedFrom)}%` }}

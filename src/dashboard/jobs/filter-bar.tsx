@@ -22,7 +22,7 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
   const [words, setWords] = useState(shownText);
   useEffect(() => setWords(shownText), [shownText]);
   const [problem, setProblem] = useState<string | null>(null);
-  const said = problem ?? filterProblem(filter);
+  const inAddress = filterProblem(filter);
   useKeys({ "/": () => input.current?.focus() });
   const apply = () => {
     const read = readWords(words);
@@ -59,12 +59,17 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
         <kbd className="not-phone">/</kbd>
       </label>
       <Chips filter={filter} place={place} />
-      {said === null ? null : (
-        <span className="problem" role="alert">
-          <PlainText text={said} />
-        </span>
-      )}
+      {problem === null ? null : <Problem text={`${problem}. The list is filtered as before.`} />}
+      {problem === null && inAddress !== null ? <Problem text={`${inAddress}. It is left out.`} /> : null}
     </form>
+  );
+}
+
+function Problem({ text }: { text: string }) {
+  return (
+    <span className="problem" role="alert">
+      <PlainText text={text} />
+    </span>
   );
 }
 

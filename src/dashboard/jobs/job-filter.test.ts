@@ -22,7 +22,7 @@ test("a time that is none is refused in words", () => {
 
 test("a state that is none is refused in words, and stays visible in the filter", () => {
   expect(filterProblem(readWords("state:weird"))).toBe(
-    'state: "weird" is not a state and is left out; use pending, scheduled, assigned, running, completed, failed, quarantined, cancelled',
+    'state: "weird" is not a state; use pending, scheduled, assigned, running, completed, failed, quarantined, cancelled',
   );
   expect(filterText({ state: "failed,weird" })).toBe("state is failed, weird");
   expect(filterProblem(readWords("state:dead,cancelled"))).toBeNull();

@@ -158,7 +158,7 @@ export function writeWords(filter: JobFilter): string {
 export function filterProblem(filter: JobFilter): string | null {
   const [strange] = strangeStates(filter);
   if (strange === undefined) return timeProblem(filter);
-  return `state: "${strange}" is not a state and is left out; use ${foundStates.join(", ")}`;
+  return `state: "${strange}" is not a state; use ${foundStates.join(", ")}`;
 }
 
 /**

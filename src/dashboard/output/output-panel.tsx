@@ -28,10 +28,14 @@ export function OutputPanel({ job }: { job: JobView }) {
   const [search, setSearch] = useState("");
   const [found, setFound] = useState(unsearched);
   const field = useRef<HTMLInputElement>(null);
-  // The end is what people look for first; more that is found later does not move them.
+  // The end is what people look for first; more that is found later does not move them, nor do so many that the end is not among them.
   const onFound = useCallback(
     (count: number, isDone: boolean) =>
-      setFound(({ at }) => ({ count, isDone, at: at < 0 && isDone ? count - 1 : Math.min(at, count - 1) })),
+      setFound(({ at }) => ({
+        count,
+        isDone,
+        at: at < 0 && isDone && count < foundMax ? count - 1 : Math.min(at, count - 1),
+      })),
     [],
   );
   const step = (by: number) =>
@@ -138,7 +142,8 @@ function nextMatch({ count, at }: Place, by: number): number {
 function foundText({ count, at, isDone }: Place & { isDone: boolean }): string {
   if (!isDone) return count === 0 ? "searching …" : `${countText(count)} so far …`;
   if (count === 0) return "none";
-  return `${countText(at + 1)} of ${countText(count)}${count >= foundMax ? " or more" : ""}`;
+  const counted = `${countText(count)}${count >= foundMax ? "+" : ""}`;
+  return at < 0 ? counted : `${countText(at + 1)} of ${counted}`;
 }
 
 function MatchSteps({ onStep }: { onStep: (by: number) => void }) {

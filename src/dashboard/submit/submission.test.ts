@@ -95,3 +95,15 @@ test("O-30 a time in words of the form becomes run_at, and problems are named as
     "Files",
   ]);
 });
+
+test("a variable that has no possible name is named, with what is allowed", () => {
+  const draft = emptyDraft();
+  draft.run = { argv: "true", env: "GOOD=1\nA-B=1" };
+  draft.fields = { ...draft.fields, type: "exec" };
+  expect(readDraft(draft).problems).toEqual([
+    {
+      path: "run.env",
+      message: "A-B: must be a variable name: letters, digits and _, at most 200, and no digit first",
+    },
+  ]);
+});

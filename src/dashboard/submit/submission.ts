@@ -167,15 +167,19 @@ export function readDraft({ kind, run, fields, rest, files }: Draft): {
 }
 
 /** The shapes say what is allowed; of what is not there at all, it is enough to say that. */
-function problemOf(
-  { path, message }: { path: PropertyKey[]; message: string },
-  body: unknown,
-): Problems[number] {
+function problemOf(issue: z.core.$ZodIssue, body: unknown): Problems[number] {
+  const { path } = issue;
+  // The issue of a key says only that the key is wrong; the one inside it says what a key may be.
+  if (issue.code === "invalid_key")
+    return {
+      path: path.slice(0, -1).join("."),
+      message: `${String(path.at(-1))}: ${issue.issues[0]?.message}`,
+    };
   const value = path.reduce<unknown>(
     (at, step) => (at as Record<PropertyKey, unknown> | undefined)?.[step],
     body,
   );
-  return { path: path.join("."), message: value === undefined ? "is required" : message };
+  return { path: path.join("."), message: value === undefined ? "is required" : issue.message };
 }
 
 function readValue(text: string, control: Control, onProblem: (message: string) => void): unknown {

@@ -7,6 +7,7 @@ import { certPaths } from "./cert-paths.ts";
 import { readSubject } from "./certificate-subject.ts";
 import { renewBeforeMs } from "./ensure-certs.ts";
 import { fingerprintOf } from "./home-admins.ts";
+import { backdatedMs } from "./make-certificate.ts";
 import { readRevocations, serialText } from "./revocations.ts";
 
 export type ListedCert = {
@@ -95,7 +96,7 @@ function describe(certificate: X509Certificate): CertFacts {
     user: subject?.user ?? null,
     tenant: subject?.tenant ?? null,
     role: subject === null ? null : subject.isAdmin ? "admin" : "user",
-    issuedAt: certificate.validFromDate.getTime(),
+    issuedAt: certificate.validFromDate.getTime() + backdatedMs,
     expiresAt: certificate.validToDate.getTime(),
     certificate: kind === "authority" ? certificate.toString() : null,
   };

@@ -10,7 +10,7 @@ const dayMs = 86_400_000;
 const authorityDays = 3650;
 const leafDays = 365;
 /** Clocks of other machines may be behind. */
-const backdatedMs = 5 * 60_000;
+export const backdatedMs = 5 * 60_000;
 
 const serverAuth = "1.3.6.1.5.5.7.3.1";
 const clientAuth = "1.3.6.1.5.5.7.3.2";
