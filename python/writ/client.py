@@ -146,13 +146,14 @@ class Writ:
 
 
 def _submission(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The id is chosen here, so that a call whose answer was lost can be repeated without a second job."""
+    """A job without a name is given an id here, so that a call whose answer was lost can be repeated without a second job."""
     if not isinstance(job, Mapping):
         raise WritError("INVALID_ARGUMENT", f"jobs: each must be a dict with the fields of POST /jobs; found {job!r:.40}")
     if not isinstance(job.get("type"), str):
         raise WritError("INVALID_ARGUMENT", "type: is required, and must be text")
     given = {name: value for name, value in job.items() if value is not None}
-    return {"job_id": str(uuid.uuid4()), **given}
+    is_named = "job_id" in given or "idempotency_key" in given
+    return given if is_named else {"job_id": str(uuid.uuid4()), **given}
 
 
 def _json_size(job: dict[str, Any]) -> int:

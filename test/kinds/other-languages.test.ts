@@ -165,6 +165,8 @@ def failure(params):
 print(failure("code")); print(failure("nan")); print(failure("other"))
 id = hub.submit("py.fails", "print")
 print(b"".join(hub.stream(id)), hub.result(id))
+named = [hub.submit("py.fails", "print", idempotency_key="mine"), *hub.submit_many([{"type": "py.fails", "params": "print", "idempotency_key": "mine"}])]
+print(len(set(named)))
 for call in [lambda: hub.get("00000000-0000-4000-8000-000000000000"), lambda: hub.submit("a b"), lambda: hub.submit("x", priority=99),
              lambda: hub.cancel(id), lambda: hub.wait(hub.submit("nobody"), 0.2), lambda: Writ("http://203.0.113.1", "t"), lambda: Writ("http://127.0.0.1:1", "t", retry_sec=0).list()]:
     try: call(); print("nothing")
@@ -177,6 +179,7 @@ worker.stop(); working.join(); print(id)`;
       "('JOB_FAILED', 'EXECUTION_ERROR', 'ValueError: NaN and infinities are not JSON')",
       `('JOB_FAILED', 'EXECUTION_ERROR', "KeyError: 'other'")`,
       "b'one\\ntwo \\xc3\\xa9\\n' said",
+      "1",
       "NOT_FOUND",
       "INVALID_ARGUMENT",
       "INVALID_ARGUMENT",

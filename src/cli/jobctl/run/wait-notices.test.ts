@@ -52,14 +52,14 @@ test("C2: in a pipe it is told after thirty seconds", async () => {
 test("C2: a change is told, a place in the queue that only moves is not", async () => {
   const { clock, scene } = open(true);
   await clock.pass(2_000);
-  scene.answer = { ...why, held_by: "queue", summary: "3 jobs are before it in the queue." };
+  scene.answer = { ...why, held_by: "queue", summary: "3 jobs are before it in its queue." };
   await clock.pass(5_000);
-  scene.answer = { ...why, held_by: "queue", summary: "2 jobs are before it in the queue." };
+  scene.answer = { ...why, held_by: "queue", summary: "2 jobs are before it in its queue." };
   await clock.pass(5_000);
   scene.answer = { ...why, held_by: "retry", retry_due_at: 5, summary: "It is tried again at 12:03." };
   await clock.pass(5_000);
   expect(scene.lines.slice(1)).toEqual([
-    "jobctl: waiting: 3 jobs are before it in the queue.\n",
+    "jobctl: waiting: 3 jobs are before it in its queue.\n",
     "jobctl: waiting: It is tried again at 12:03.\n",
   ]);
 });

@@ -82,7 +82,7 @@ test("B7: everything that holds a job is named, what must end first at the begin
 
 test("B7: a job that nothing holds is next", () => {
   expect(waitReasons(waiting())).toEqual([]);
-  expect(nextText(waiting())).toBe("It is next, and worker w1 has room for it.");
+  expect(nextText(waiting())).toBe("It is the next of its queue, and worker w1 has room for it.");
 });
 
 test("B7: every reason is one short sentence", () => {

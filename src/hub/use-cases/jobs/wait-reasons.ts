@@ -41,7 +41,7 @@ export function waitReasons(waiting: Waiting): Reason[] {
 
 /** For a job that nothing holds. */
 export function nextText({ workers }: Waiting): string {
-  return `It is next, and worker ${workers[0]!.id} has room for it.`;
+  return `It is the next of its queue, and worker ${workers[0]!.id} has room for it.`;
 }
 
 function locked({ lockdown }: Waiting): Reason | null {
@@ -120,12 +120,15 @@ function noWorker(waiting: Waiting): Reason | null {
 }
 
 function behind({ ahead }: Waiting): string {
-  return ahead === 0 ? "" : ` and the ${ahead} before it have started`;
+  if (ahead === 0) return "";
+  return ahead === 1
+    ? " and the job before it in its queue has started"
+    : ` and the ${ahead} jobs before it in its queue have started`;
 }
 
 function inQueue({ ahead, job, nowMs }: Waiting, [worker]: JudgedWorker[]): Reason | null {
   if (ahead > 0) {
-    return { code: "queue", text: `${ahead} ${ahead === 1 ? "job is" : "jobs are"} before it in the queue.` };
+    return { code: "queue", text: `${ahead} ${ahead === 1 ? "job is" : "jobs are"} before it in its queue.` };
   }
   if (nowMs - Math.max(job.createdAt, job.runAt) < askMs) return null;
   const text = `Worker ${worker!.id} has room but does not ask for it; check that it runs with WORKER_ENABLED=true.`;
