@@ -32,7 +32,14 @@ export function lockDatabase(path: string, home: string): FileLock {
 const holderPath = (real: string): string => `${real}.hub.json`;
 
 function realPathOf(path: string): string {
-  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
+  if (existsSync(path)) return realpathSync(path);
+  const folder = dirname(path);
+  if (!existsSync(folder))
+    throw new WritError(
+      "CONFIG_INVALID",
+      `SQLITE_PATH: the folder ${folder} does not exist; make it first, or name another file`,
+    );
+  return join(realpathSync(folder), basename(path));
 }
 
 function holderOf(real: string): string {

@@ -4,6 +4,7 @@ import { tenantId, userId } from "../../contract/shapes/fields.ts";
 import { WritError } from "../../core/errors.ts";
 import type { ShownSetting } from "../../runtime/settings/settings.ts";
 import type { YamlFile } from "../../runtime/settings/yaml-file.ts";
+import { plainIssue } from "../use-cases/access/plain-issue.ts";
 
 const entriesMax = 10_000;
 const name = z.string().min(1, "must not be empty").max(4096);
@@ -56,7 +57,7 @@ export function showFileSettings(taken: FileSettings): ShownSetting[] {
 function parse<K extends Key>(file: YamlFile, key: K, value: unknown): FileSettings[K] {
   // A key without a value, as a commented-out list leaves behind.
   if (value === undefined || value === null) return null;
-  const parsed = shapes[key].safeParse(value);
+  const parsed = shapes[key].safeParse(value, { error: plainIssue });
   if (parsed.success) return parsed.data as FileSettings[K];
   const [issue] = parsed.error.issues;
   const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;

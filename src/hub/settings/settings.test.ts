@@ -145,3 +145,13 @@ test("every setting is shown with where its value came from, and no secret", asy
   expect(row("users")).toMatchObject({ value: ["alice"], from: "file" });
   expect(JSON.stringify(shown)).not.toContain("aaaa");
 });
+
+test.each([
+  ["trusted_proxies: banana", /trusted_proxies: "banana" is not allowed; .*IP addresses separated by commas/],
+  ["quotas: { a: { max_pending: 3 } }", /quotas\.a: must be 3 to 50/],
+  ["commands: { deny: reboot }", /commands\.deny: must be a list/],
+  ["users: alice", /users: must be a list/],
+])("a wrong value in the file is refused with what is allowed: %s", async (line, message) => {
+  writeFileSync(join(home, "writ.yaml"), `${line}\n`);
+  await expect(load({})).rejects.toThrow(message);
+});

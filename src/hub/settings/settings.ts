@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { isIP } from "node:net";
 import { isAbsolute, join } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { deadLetterDaysDefault } from "../../core/retention.ts";
@@ -30,6 +31,9 @@ const mailAddresses = text({
   pattern: /^[^\s@,]+@[^\s@,]+(?:\s*,\s*[^\s@,]+@[^\s@,]+)*$/,
   allowed: "a mail address, or several separated by commas",
 });
+const addresses = parser("IP addresses separated by commas, such as 127.0.0.1,10.0.0.5", (value) =>
+  typeof value === "string" && value.split(",").every((one) => isIP(one.trim()) !== 0) ? value : undefined,
+);
 const dayCount = integer({ min: 1, max: 36_500 });
 const signingKey = parser("an Ed25519 private key as one PKCS#8 PEM block", (value) => {
   try {
@@ -57,7 +61,7 @@ const declarations = {
   tlsCert: { name: "WRIT_TLS_CERT", parse: text(), default: null },
   tlsKey: { name: "WRIT_TLS_KEY", parse: text(), default: null },
   plaintext: { name: "WRIT_PLAINTEXT", parse: boolean(), default: false },
-  trustedProxies: { name: "WRIT_TRUSTED_PROXIES", parse: text(), default: null },
+  trustedProxies: { name: "WRIT_TRUSTED_PROXIES", parse: addresses, default: null },
   sqlitePath: { name: "SQLITE_PATH", parse: text(), default: null },
   databaseUrl: {
     name: "WRIT_DATABASE_URL",
