@@ -11,7 +11,7 @@ import { type BenchHub, startBenchHub } from "./_hub.ts";
 /**
  * StreamOutput of a finished job over mutual TLS, MB/s in all, beside other servers that send the same file in the
  * same chunks: one that is made with grpc-js, one with Connect, and HTTP/2 without any gRPC. The client only counts
- * bytes, so that the servers are what is measured. `npm run bench -- stream [MiB]`.
+ * bytes, so that the servers are what is measured. `npm run bench -- stream [MiB]`. Why: ADR 0011.
  */
 const mebibytes = Number(process.argv[2] ?? 256);
 const rounds = 3;

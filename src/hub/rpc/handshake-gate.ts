@@ -15,7 +15,7 @@ type Refusal = { alert: TlsAlert; error: string; isTooMany?: boolean };
 
 /**
  * Decides at the handshake who gets a connection: only a certificate that is valid now, and only a certain number with the
- * same one. Every call checks again, because a connection may outlive its right.
+ * same one. Every call checks again, because a connection may outlive its right. Why: ADR 0094.
  */
 export class HandshakeGate {
   readonly #deps: RpcDeps;

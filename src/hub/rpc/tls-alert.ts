@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { socketBelow } from "../connections/http2-connections.ts";
 
-/** Why TLS refuses a client, by the numbers of RFC 8446, section 6. */
+/** Why TLS refuses a client, by the numbers of RFC 8446, section 6. Why: ADR 0094. */
 export const tlsAlert = {
   badCertificate: 42,
   unsupportedCertificate: 43,

@@ -18,6 +18,7 @@ export const strictTls = {
 /**
  * All options of a handshake, used for creating a server and for changing it while it runs. Node forgets every option
  * of the context that is not given again, including the lowest version and the refusal of tickets.
+ * Why: ADR 0011, ADR 0012.
  */
 export function tlsContext({ certPem, keyPem }: { certPem: string; keyPem: string }) {
   return { ...strictTls, cert: certPem, key: keyPem };

@@ -6,7 +6,10 @@ import type { OpenBodies } from "./open-bodies.ts";
 import { hungUp } from "./read-body.ts";
 import { ticketOf } from "./ticket-of.ts";
 
-/** Bytes of a file for a signed URL, whole or from where an earlier request ended. They are never all in memory. */
+/**
+ * Bytes of a file for a signed URL, whole or from where an earlier request ended. They are never all in memory.
+ * Why: ADR 0093.
+ */
 export async function putObject(call: Call<"putObject">): Promise<Answer<"putObject">> {
   const { deps, identity, origin, exchange } = call;
   const { incoming } = exchange;

@@ -8,7 +8,7 @@ import { groupOf, tagsOf } from "./groups.ts";
 import { codesOf, header, refusalOf, refusalStatuses } from "./refusals.ts";
 import { type Schema, schemaOf } from "./schema-of.ts";
 
-/** The parts of an OpenAPI document that we write. */
+/** The parts of an OpenAPI document that we write. Why: ADR 0035. */
 export type OpenApi = {
   openapi: string;
   tags: { name: string; description: string }[];

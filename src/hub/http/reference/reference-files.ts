@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { openApi } from "./openapi.ts";
 import { referencePage } from "./reference-page.ts";
 
-/** The reference, as files that are served as they are. */
+/** The reference, as files that are served as they are. Why: ADR 0035. */
 export type ReferenceFiles = { page: string; style: string; script: string; openApi: string };
 
 /**

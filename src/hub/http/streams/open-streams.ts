@@ -28,7 +28,7 @@ type OpenStream = {
   signal: AbortSignal;
 };
 
-/** Every response that stays open: server-sent events and followed output. */
+/** Every response that stays open: server-sent events and followed output. Why: ADR 0032. */
 export class OpenStreams implements Service {
   readonly name = "open streams";
   readonly #streams = new Set<Stream>();
