@@ -18,7 +18,7 @@ export const prompt = text(1, 512 * 1024);
 
 /**
  * Everything that the hub and the workers have to know about a kind of job, one row each. To add a kind, add its row
- * here and its runner in `src/runners/`; CONTRIBUTING.md has the recipe. Why: ADR 0019.
+ * here and its runner in `src/runners/`; docs/recipes/runner.md has the recipe. Why: ADR 0019.
  */
 export const kinds = {
   exec: defineKind("exec", {

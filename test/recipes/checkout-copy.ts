@@ -36,6 +36,8 @@ type Report = {
 export class CheckoutCopy {
   readonly dir = mkdtempSync(join(tmpdir(), "writ-recipe-"));
   readonly home = join(this.dir, "home");
+  /** The files that the recipe has written or edited so far. */
+  readonly touched = new Set<string>();
   #child: ChildProcess | undefined;
 
   constructor(names = ["src", "package.json", "tsconfig.json"]) {
@@ -46,6 +48,7 @@ export class CheckoutCopy {
   }
 
   write(path: string, text: string): void {
+    this.touched.add(path);
     mkdirSync(dirname(join(this.dir, path)), { recursive: true });
     writeFileSync(join(this.dir, path), text, { flag: "wx" });
   }
@@ -54,6 +57,7 @@ export class CheckoutCopy {
   edit(path: string, from: string | RegExp, to: string): void {
     const parts = readFileSync(join(this.dir, path), "utf8").split(from);
     if (parts.length !== 2) throw new Error(`${path} holds ${from} ${parts.length - 1} times`);
+    this.touched.add(path);
     writeFileSync(join(this.dir, path), parts.join(to));
   }
 
@@ -68,7 +72,7 @@ export class CheckoutCopy {
     );
   }
 
-  /** Runs test files, whatever becomes of them. A name holds the titles of the blocks around the test. */
+  /** Runs test files, or those that vitest's words choose, whatever becomes of them. A name holds the titles around the test. */
   async runTests(...files: string[]): Promise<TestAnswer[]> {
     const report = join(this.dir, "report.json");
     const vitest = join(root, "node_modules/vitest/vitest.mjs");

@@ -1,13 +1,11 @@
 import { afterAll, expect, test } from "vitest";
-import { readBlock } from "../docs/page.ts";
 import { CheckoutCopy } from "./checkout-copy.ts";
+import { readRecipe } from "./read-recipe.ts";
 
 const copy = new CheckoutCopy(["src", "test", "package.json", "tsconfig.json"]);
 afterAll(() => copy.remove());
 
-/** The blocks of the recipe "A route" in CONTRIBUTING.md, in their order. */
-const blocks = readBlock("CONTRIBUTING.md", "route").matchAll(/```ts\n(.*?)```/gs);
-const [row, useCase, handler, example, method] = [...blocks].map(([, code]) => code!);
+const [row, useCase, handler, example, method] = readRecipe("route");
 
 const handlers = "src/hub/http/handlers/admin-handlers.ts";
 const checkTypes = () =>

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
-import { readBlock } from "../docs/page.ts";
 import { eventually } from "../support/eventually.ts";
 import { CheckoutCopy } from "./checkout-copy.ts";
+import { readRecipe } from "./read-recipe.ts";
 
 const copy = new CheckoutCopy();
 
-/** Follows the recipe "A runner" of CONTRIBUTING.md: its row, its file, its name in the list, and nothing else. */
+/** Follows docs/recipes/runner.md: its row, its file, its name in the list, and nothing else. */
 beforeAll(async () => {
-  const blocks = readBlock("CONTRIBUTING.md", "runner").matchAll(/```ts\n(.*?)```/gs);
-  const [row, runner] = [...blocks].map(([, code]) => code!);
+  const [row, runner] = readRecipe("runner");
   copy.edit("src/contract/kinds.ts", "\n};\n\nexport type RunKind", `\n${row}};\n\nexport type RunKind`);
   copy.write("src/runners/greet.ts", runner!);
   const list = "src/runners/create-runners.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readBlock } from "../docs/page.ts";
 import { CheckoutCopy } from "./checkout-copy.ts";
+import { readRecipe } from "./read-recipe.ts";
 
 const driver = "src/store/memory/open-store.ts";
 const contract = "test/store-contract/memory.test.ts";
@@ -13,10 +13,9 @@ const copy = new CheckoutCopy(["src", "test", "package.json", "tsconfig.json", "
 let answers: Map<string, { passed: boolean; words: string }>;
 let needs: Record<string, string[]>;
 
-/** Runs the contract on what the recipe in CONTRIBUTING.md gives, and on SQLite, where it notes what each test calls. */
+/** Runs the contract on what docs/recipes/store-driver.md gives, and on SQLite, where it notes what each test calls. */
 beforeAll(async () => {
-  const blocks = readBlock("CONTRIBUTING.md", "store driver").matchAll(/```ts\n(.*?)```/gs);
-  const [memory, suite] = [...blocks].map(([, code]) => code!);
+  const [memory, suite] = readRecipe("store-driver");
   copy.write(driver, memory!);
   copy.write(contract, suite!);
   copy.write("test/store-contract/watched.test.ts", watchedSuite);
