@@ -1,16 +1,12 @@
 import { EventEmitter } from "node:events";
 import { IncomingMessage, type ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { apiPrefix, type Route } from "../src/contract/routes/route.ts";
-import { type RouteName, routes } from "../src/contract/routes/routes.ts";
-import { WritError } from "../src/core/errors.ts";
+import type { RouteName } from "../src/contract/routes/routes.ts";
 import { type Ids, orderedUuids } from "../src/core/ids.ts";
+import { createApp } from "../src/hub/http/app.ts";
 import { OpenBodies } from "../src/hub/http/bodies/open-bodies.ts";
-import type { HttpDeps } from "../src/hub/http/call.ts";
 import { openExchange } from "../src/hub/http/exchange.ts";
-import { refuse } from "../src/hub/http/refuse.ts";
 import type { Reply } from "../src/hub/http/reply.ts";
-import { serveRoute } from "../src/hub/http/serve-route.ts";
 import { OpenStreams } from "../src/hub/http/streams/open-streams.ts";
 import { openDeps } from "../src/hub/open-deps.ts";
 import { recover } from "../src/hub/recover.ts";
@@ -130,11 +126,12 @@ export async function startSimHub(parts: HubParts): Promise<SimHub> {
   ]);
   await settle();
   sim.begin();
+  const app = createApp({ ...deps, streams, bodies });
   return {
     life,
     wall,
     sim,
-    serve: (request, outgoing) => serve({ ...deps, streams, bodies }, request, outgoing),
+    serve: (request, outgoing) => serve(app, request, outgoing),
     crash() {
       life.isOver = true;
       sim.crash();
@@ -143,23 +140,13 @@ export async function startSimHub(parts: HubParts): Promise<SimHub> {
 }
 
 async function serve(
-  deps: HttpDeps,
+  app: ReturnType<typeof createApp>,
   request: HubRequest,
   outgoing: SimResponse,
 ): Promise<Reply & { route: RouteName | null }> {
-  const [path = "", search = ""] = request.path.split("?");
-  const incoming = incomingOf(request);
-  const exchange = openExchange(incoming, outgoing as unknown as ServerResponse, path);
-  const found = findRoute(request.method, path);
-  try {
-    if (found === null) throw new WritError("NOT_FOUND", `there is no route ${request.method} ${path}`);
-    const given = new URLSearchParams(search);
-    const queries = Object.fromEntries([...given.keys()].map((name) => [name, given.getAll(name)]));
-    const reply = await serveRoute(deps, { ...found, exchange, queries });
-    return { ...reply, route: found.name };
-  } catch (error) {
-    return { ...(await refuse(deps, exchange, error)), route: found?.name ?? null };
-  }
+  const exchange = openExchange(incomingOf(request), outgoing as unknown as ServerResponse);
+  const reply = await app(exchange);
+  return { ...reply, route: exchange.route };
 }
 
 function incomingOf({ method, path, headers, body }: HubRequest): IncomingMessage {
@@ -174,23 +161,6 @@ function incomingOf({ method, path, headers, body }: HubRequest): IncomingMessag
   if (body !== undefined && body.length > 0) incoming.push(body);
   incoming.push(null);
   return incoming;
-}
-
-const patterns = Object.entries(routes as Record<string, Route>).map(([name, { method, path }]) => ({
-  name: name as RouteName,
-  method,
-  path: new RegExp(`^${apiPrefix}${path.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`),
-}));
-
-/** Routes without parameters come first, as in every router. */
-patterns.sort((a, b) => a.path.source.split("?<").length - b.path.source.split("?<").length);
-
-function findRoute(method: string, path: string): { name: RouteName; params: Record<string, string> } | null {
-  for (const pattern of patterns) {
-    const match = pattern.method === method ? pattern.path.exec(path) : null;
-    if (match !== null) return { name: pattern.name, params: { ...match.groups } };
-  }
-  return null;
 }
 
 /** Ids that the seed decides. They must differ between the lives of a hub, so all of them share one source. */

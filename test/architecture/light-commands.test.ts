@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const root = join(import.meta.dirname, "../..");
 
 /** These libraries take longer to load than a short command takes in all. */
-const heavy = /^(?:zod|yaml|hono|mqtt|@connectrpc\/|@bufbuild\/)/;
+const heavy = /^(?:zod|yaml|mqtt|@connectrpc\/|@bufbuild\/)/;
 
 test.each(["start", "run", "attach", "stream", "status", "stop", "list", "watch"])(
   "jobctl %s loads no large library before it knows which client it needs",

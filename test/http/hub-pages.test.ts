@@ -1,10 +1,11 @@
-import { Hono } from "hono";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { pagePaths } from "../../src/contract/page-paths.ts";
 import { probeRoutes } from "../../src/contract/routes/probe-routes.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
-import type { HttpEnv } from "../../src/hub/http/call.ts";
-import { bindDashboard } from "../../src/hub/http/pages/dashboard.ts";
+import type { Endpoint } from "../../src/hub/http/app.ts";
+import { addDashboard } from "../../src/hub/http/pages/dashboard.ts";
+import { Router } from "../../src/hub/http/router.ts";
 import type { Answer } from "../support/call-http.ts";
 import { claimedJob } from "../support/jobs.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
@@ -111,9 +112,11 @@ test("a browser is shown a page where there is none, and a program is answered i
 });
 
 test("without a built dashboard, the first page says how to build it and runs no script", async () => {
-  const app = new Hono<HttpEnv>();
-  bindDashboard(app, { orElse: () => new Response("not built"), imageOrigin: null }, "/nonexistent");
-  expect(await (await app.request("/jobs")).text()).toBe("not built");
+  const router = new Router<Endpoint>();
+  const orElse = () => ({ status: 200, headers: {}, body: "not built" });
+  addDashboard(router, { orElse, imageOrigin: null }, "/nonexistent");
+  const exchange = {} as Parameters<Endpoint>[0];
+  expect(await router.look("GET", "/jobs").target?.(exchange, {})).toMatchObject({ body: "not built" });
 });
 
 function expectSafe({ headers }: Answer): void {
@@ -148,6 +151,47 @@ test("what is not there is 404, however it is written", async () => {
     const answer = await hub.call("GET", path, { token: hub.admin });
     expect(answer, path).toMatchObject({ status: 404, code: "NOT_FOUND" });
   }
+});
+
+test("a page, a probe or a file with another method is 405, and says what is allowed", async () => {
+  for (const path of [
+    "//",
+    "//jobs",
+    "//healthz",
+    "//api/v1/readyz",
+    "//metrics",
+    "//api/docs",
+    "//assets/a.js",
+  ]) {
+    const answer = await hub.call("DELETE", path, { token: hub.admin });
+    expect(answer, path).toMatchObject({
+      status: 405,
+      code: "METHOD_NOT_ALLOWED",
+      headers: { allow: "GET" },
+    });
+  }
+  const short = await hub.call("POST", "//jobs", { token: hub.admin, body: { type: "x", params: 1 } });
+  expect(short).toMatchObject({ status: 404, code: "NOT_FOUND" });
+  expect(short.text).toContain("paths of the API begin with /api/v1");
+});
+
+test("a HEAD is answered like a GET, without the body", async () => {
+  for (const path of ["//", "//healthz", "//api/docs", "//api/v1/workers"]) {
+    const answer = await hub.call("HEAD", path, { token: hub.admin });
+    expect(answer, path).toMatchObject({ status: 200, text: "" });
+    const { headers } = await hub.call("GET", path, { token: hub.admin });
+    expect(answer.headers["content-type"], path).toBe(headers["content-type"]);
+  }
+});
+
+test("a path is found however its characters are encoded, and also in a whole address", async () => {
+  for (const path of ["//api/v1/%6aobs", "//%61pi/jobs"])
+    expect(await hub.call("GET", path, { token: hub.admin }), path).toMatchObject({ status: 200 });
+  const connection = hub.agent.createConnection({})!;
+  connection.write(
+    "GET http://hub.example/healthz?x=1 HTTP/1.1\r\nHost: hub.example\r\nConnection: close\r\n\r\n",
+  );
+  expect(await text(connection)).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 test("queues are listed by tenant and type, and an administrator of a tenant sees its own", async () => {

@@ -1,80 +1,71 @@
-import { Hono } from "hono";
 import type { Route } from "../../contract/routes/route.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { type RouteName, routes } from "../../contract/routes/routes.ts";
 import { WritError } from "../../core/errors.ts";
-import { authenticate } from "../use-cases/access/authenticate.ts";
-import { readMetrics } from "../use-cases/access/read-metrics.ts";
-import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { apiPrefixes } from "./api-prefixes.ts";
-import { bindRoutes } from "./bind-routes.ts";
-import type { HttpContext, HttpDeps, HttpEnv } from "./call.ts";
-import { credentialsOf, originOf } from "./credentials.ts";
-import { openExchange } from "./exchange.ts";
-import { createHealth } from "./health.ts";
+import type { HttpDeps } from "./call.ts";
+import type { Exchange } from "./exchange.ts";
 import { logCall } from "./log-call.ts";
-import { bindPages } from "./pages/pages.ts";
-import { checkHost, refuse } from "./refuse.ts";
-import { responseOf } from "./reply.ts";
+import { addPages } from "./pages/pages.ts";
+import { addProbes } from "./probes.ts";
+import { checkHost, noSuchPath, refuse } from "./refuse.ts";
+import type { Reply } from "./reply.ts";
+import { Router } from "./router.ts";
+import { serveRoute } from "./serve-route.ts";
 
-/** Everything that the hub serves over HTTP: `createListener` answers frequent calls without it. */
-export function createApp(deps: HttpDeps): Hono<HttpEnv> {
-  const app = new Hono<HttpEnv>();
-  app.use(async (context, next) => {
-    const { incoming, outgoing } = context.env;
-    const exchange = openExchange(incoming, outgoing, context.req.path);
-    context.set("exchange", exchange);
-    await next();
-    logCall(deps, exchange, context.res.status);
-  });
-  app.use((context, next) => {
-    checkHost(context.env.incoming);
-    return next();
-  });
-  const answerError = async (context: HttpContext, error: unknown) =>
-    responseOf(await refuse(deps, context.get("exchange"), error));
-  app.onError((error, context) => answerError(context, error));
-  bindHealth(app, deps);
-  const answerReader = bindPages(app, deps);
-  app.notFound((context) => answerReader(context) ?? answerError(context, unmatched(context)));
-  bindRoutes(app, deps);
-  return app;
+/** Answers a request whose path it was added for. */
+export type Endpoint = (
+  exchange: Exchange,
+  params: Readonly<Record<string, string>>,
+) => Reply | Promise<Reply>;
+
+/** Answers every request: with what is served at its path, or with a refusal. */
+type App = (exchange: Exchange) => Promise<Reply>;
+
+/** Everything that the hub serves over HTTP. Why: ADR 0112. */
+export function createApp(deps: HttpDeps): App {
+  const router = new Router<Endpoint>();
+  addRoutes(router, deps);
+  addProbes(router, deps);
+  const answerReader = addPages(router, deps);
+  const answer = async (exchange: Exchange): Promise<Reply> => {
+    try {
+      checkHost(exchange.incoming);
+      const method = exchange.incoming.method ?? "";
+      const look = router.look(method, exchange.path);
+      if (look.target !== null) return await look.target(exchange, look.params);
+      const refusal = unmatched(router, { method, path: exchange.path, allow: look.allow });
+      return answerReader(exchange) ?? (await refuse(deps, exchange, refusal));
+    } catch (error) {
+      return refuse(deps, exchange, error);
+    }
+  };
+  return async (exchange) => {
+    const reply = await answer(exchange);
+    logCall(deps, exchange, reply.status);
+    return reply;
+  };
 }
 
-/** A path that exists with another method is 405, everything else 404. */
-function unmatched(context: HttpContext): WritError {
-  const path = context.req.path.replace(/^\/api(\/v1)?/, "");
-  const here = (Object.values(routes) as Route[]).filter((route) => {
-    const pattern = route.path.replaceAll(/:(\w+)/g, (_, name) => (name === route.tail ? ".+" : "[^/]+"));
-    return new RegExp(`^${pattern}$`).test(path);
-  });
-  if (here.some((route) => route.method === context.req.method)) {
+/** Every route of the contract, below both prefixes. */
+function addRoutes(router: Router<Endpoint>, deps: HttpDeps): void {
+  for (const name of Object.keys(routes) as RouteName[]) {
+    const { method, path, tail }: Route = routes[name];
+    const pattern = tail === undefined ? path : path.replace(`:${tail}`, `:${tail}*`);
+    const serve: Endpoint = (exchange, params) => serveRoute(deps, { name, exchange, params });
+    for (const prefix of apiPrefixes) router.add(method, `${prefix}${pattern}`, serve);
+  }
+}
+
+/** A path of the API without its prefix gets a hint, a path that has other methods is 405, everything else 404. */
+function unmatched(
+  router: Router<Endpoint>,
+  { method, path, allow }: { method: string; path: string; allow: readonly string[] },
+): WritError {
+  if (router.look(method, `/api${path}`).target !== null) {
     return new WritError("NOT_FOUND", "there is no such path; paths of the API begin with /api/v1");
   }
-  if (here.length > 0) {
-    const allow = [...new Set(here.map((route) => route.method))].join(", ");
-    return new WritError("METHOD_NOT_ALLOWED", `${context.req.method} is not allowed on this path`, {
-      allow,
-    });
-  }
-  return new WritError("NOT_FOUND", "there is no such path; /api/docs lists all paths");
-}
-
-function bindHealth(app: Hono<HttpEnv>, deps: HttpDeps): void {
-  const health = createHealth(deps);
-  for (const prefix of ["", ...apiPrefixes]) {
-    app.get(`${prefix}/healthz`, health);
-    app.get(`${prefix}/readyz`, health);
-    app.get(`${prefix}/metrics`, async (context) => {
-      const { incoming } = context.env;
-      const origin = originOf(incoming, deps.settings, { method: "GET", endpoint: "/metrics" });
-      const identity = await authenticate(deps, credentialsOf(incoming), origin);
-      if (identity.role !== "admin" && identity.role !== "viewer") {
-        const denied = new WritError("PERMISSION_DENIED", "metrics need a viewer or admin token");
-        const caller = { identity, origin: { ...origin, userId: identity.userId } };
-        throw await recordDenial(deps, caller, denied);
-      }
-      const headers = { "Content-Type": deps.metrics.registry.contentType };
-      return new Response(await readMetrics(deps, identity), { headers });
-    });
-  }
+  if (allow.length === 0) return noSuchPath();
+  return new WritError("METHOD_NOT_ALLOWED", `${method} is not allowed on this path`, {
+    allow: allow.join(", "),
+  });
 }

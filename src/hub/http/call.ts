@@ -1,5 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Context } from "hono";
 import type { z } from "zod";
 import type { Part, Route, StatusOf } from "../../contract/routes/route.ts";
 import type { RouteName, routes } from "../../contract/routes/routes.ts";
@@ -11,12 +9,6 @@ import type { Credentials } from "../use-cases/access/authenticate.ts";
 import type { OpenBodies } from "./bodies/open-bodies.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OpenStreams } from "./streams/open-streams.ts";
-
-export type HttpEnv = {
-  Bindings: { incoming: IncomingMessage; outgoing: ServerResponse };
-  Variables: { exchange: Exchange };
-};
-export type HttpContext = Context<HttpEnv>;
 
 /** What the transport itself depends on, beside the use cases. */
 export type HttpDeps = HubDeps & {

@@ -7,8 +7,10 @@ import type { Identity } from "../../core/identity.ts";
 export type Exchange = {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  /** Without the query. */
+  /** Without the query. Characters that need no encoding are decoded, so that a path is found however it is spelled. */
   readonly path: string;
+  /** What follows the question mark. */
+  readonly search: string;
   /** Null until a route was found. */
   route: RouteName | null;
   /** Null until the caller is known. */
@@ -21,8 +23,24 @@ export type Exchange = {
   jobIds: readonly string[];
 };
 
-export function openExchange(incoming: IncomingMessage, outgoing: ServerResponse, path: string): Exchange {
-  return { incoming, outgoing, path, route: null, identity: null, requestId: null, jobIds: [] };
+export function openExchange(incoming: IncomingMessage, outgoing: ServerResponse): Exchange {
+  const { url = "" } = incoming;
+  // A proxy may send the whole address.
+  const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "") || "/";
+  const end = target.indexOf("?");
+  const path = spelledPlainly(end === -1 ? target : target.slice(0, end));
+  const search = end === -1 ? "" : target.slice(end + 1);
+  return { incoming, outgoing, path, search, route: null, identity: null, requestId: null, jobIds: [] };
+}
+
+/** Slashes stay encoded, and so do percent signs: parameters are decoded once, after the path was divided into parts. */
+function spelledPlainly(path: string): string {
+  if (!path.includes("%")) return path;
+  try {
+    return decodeURI(path.replaceAll("%25", "%2525"));
+  } catch {
+    return path;
+  }
 }
 
 /** Every value of a header, in order: where only one may be given, a second one must not be overlooked. */

@@ -2,6 +2,7 @@ import type { HealthView } from "../../contract/routes/probe-routes.ts";
 import { WritError } from "../../core/errors.ts";
 import { databaseKind } from "../use-cases/access/list-hubs.ts";
 import type { HttpDeps } from "./call.ts";
+import { jsonReply, type Reply } from "./reply.ts";
 
 /** Those who ask are less patient than callers of the API; clients give up after 4 seconds. */
 const answerMsMax = 3_000;
@@ -9,7 +10,7 @@ const answerMsMax = 3_000;
 const diskFull = "the disk of the database is full, or was within the last 30 s";
 
 /** Answers whether the hub works, within a bounded time even if the database never answers. */
-export function createHealth(deps: HttpDeps): () => Promise<Response> {
+export function createHealth(deps: HttpDeps): () => Promise<Reply> {
   // However often it is asked while the database hangs, one question waits there.
   let asking: Promise<HealthView> | null = null;
   return async () => {
@@ -20,9 +21,9 @@ export function createHealth(deps: HttpDeps): () => Promise<Response> {
       const health = await within(asking, answerMsMax);
       // A small write that fits must not make a hub well that cannot store a job: whoever asks would restart it again and again.
       if (deps.outage.isDiskFull) throw new WritError("STORE_UNAVAILABLE", diskFull);
-      return Response.json(health);
+      return jsonReply(200, JSON.stringify(health));
     } catch (error) {
-      return Response.json(unhealthy(deps, error), { status: 503 });
+      return jsonReply(503, JSON.stringify(unhealthy(deps, error)));
     }
   };
 }

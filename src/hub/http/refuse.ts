@@ -25,3 +25,7 @@ export function checkHost(incoming: IncomingMessage): void {
     throw invalidArgument({ path: "Host", message: "must be given once" });
   }
 }
+
+export function noSuchPath(): WritError {
+  return new WritError("NOT_FOUND", "there is no such path; /api/docs lists all paths");
+}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { routes } from "../../contract/routes/routes.ts";
 import { type Answer, written } from "./call.ts";
-import { replyTo, responseOf } from "./reply.ts";
+import { replyTo } from "./reply.ts";
 
 test("JSON, text and an answer without a body become what the route's row says", () => {
   expect(replyTo(routes.listJobs, { status: 200, body: [], headers: { "X-Next-Cursor": "7" } })).toEqual({
@@ -15,16 +15,6 @@ test("JSON, text and an answer without a body become what the route's row says",
     body: '{"a":1.0}',
   });
   expect(replyTo(routes.cancelJob, { status: 202 })).toEqual({ status: 202, headers: {}, body: null });
-});
-
-test("Hono gets the same as a response", async () => {
-  const response = responseOf({ status: 201, headers: { "X-Last-Event-Id": "7" }, body: "{}" });
-  expect([response.status, response.headers.get("x-last-event-id"), await response.text()]).toEqual([
-    201,
-    "7",
-    "{}",
-  ]);
-  expect(responseOf({ status: 204, headers: {}, body: null }).body).toBeNull();
 });
 
 test("an answer that its route does not name does not compile", () => {

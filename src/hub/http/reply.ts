@@ -1,5 +1,4 @@
 import type { ServerResponse } from "node:http";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { answerRow, type Route } from "../../contract/routes/route.ts";
 import { type AnyAnswer, JsonText, written } from "./call.ts";
 import { keepAliveHeaders } from "./keep-alive.ts";
@@ -23,20 +22,19 @@ export function replyTo(route: Route, { status, headers = {}, body }: AnyAnswer)
   return { status, headers: { "Content-Type": type, ...headers }, body: body as string };
 }
 
-export function jsonReply(status: number, body: string, headers: Readonly<Record<string, string>>): Reply {
+export function jsonReply(
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
   return { status, headers: { ...json, ...headers }, body };
 }
 
-/** For calls that came through Hono. */
-export function responseOf({ status, headers, body }: Reply): Response {
-  return body === written ? RESPONSE_ALREADY_SENT : new Response(body, { status, headers });
-}
-
-/** For calls that did not: no `Response` is made, which would cost more than a small call. */
+/** A HEAD gets no length: the body of a GET may be compressed, and then has another one. */
 export function sendReply(outgoing: ServerResponse, { status, headers: own, body }: Reply): void {
   if (body === written || outgoing.destroyed) return;
   const headers = { ...own, ...keepAliveHeaders(outgoing) };
-  if (body === null) {
+  if (body === null || outgoing.req.method === "HEAD") {
     outgoing.writeHead(status, headers).end();
     return;
   }

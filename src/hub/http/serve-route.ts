@@ -20,18 +20,10 @@ import { type Exchange, headerOf } from "./exchange.ts";
 import { handlers } from "./handlers/handlers.ts";
 import { type Reply, replyTo } from "./reply.ts";
 
-/** A request whose route is known, with the parts of its address as they were sent. */
-type Served = {
-  name: RouteName;
-  exchange: Exchange;
-  params: Record<string, string>;
-  queries: Record<string, string[]>;
-};
+/** A request whose route is known, with the parameters of its path. */
+type Served = { name: RouteName; exchange: Exchange; params: Readonly<Record<string, string>> };
 
-/**
- * Serves one call of a route, however the route was found. The checks come in this order: who is calling, may they, and
- * what did they send.
- */
+/** Serves one call of a route. The checks come in this order: who is calling, may they, and what did they send. */
 export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply> {
   const { name, exchange } = served;
   const { incoming } = exchange;
@@ -50,7 +42,7 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
     if (jobToken === null) checkRole(route, caller.identity);
     request = {
       params: route.params && parseShape(route.params, served.params),
-      query: route.query && parseShape(route.query, queryOf(served.queries)),
+      query: route.query && parseShape(route.query, queryOf(exchange.search)),
       body: await bodyOf(deps, { route, incoming, caller }),
     };
     const call = {
@@ -117,13 +109,15 @@ function checkRole({ who }: Route, { role }: Identity): void {
 }
 
 /** Each name only once, because with two values it would be unclear which one is meant. */
-function queryOf(queries: Record<string, string[]>): Record<string, string> {
+function queryOf(search: string): Record<string, string> {
+  const given = new URLSearchParams(search);
   const query: Record<string, string> = Object.create(null);
-  for (const [name, values] of Object.entries(queries)) {
-    if (values.length > 1) {
-      throw invalidArgument({ path: name, message: `must be given once, not ${values.length} times` });
+  for (const [name, value] of given) {
+    if (name in query) {
+      const count = given.getAll(name).length;
+      throw invalidArgument({ path: name, message: `must be given once, not ${count} times` });
     }
-    query[name] = values[0]!;
+    query[name] = value;
   }
   return query;
 }

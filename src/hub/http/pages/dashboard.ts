@@ -1,9 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative } from "node:path";
-import type { Hono } from "hono";
 import { pagePaths } from "../../../contract/page-paths.ts";
 import { builtFiles } from "../../../runtime/built-files.ts";
-import type { HttpContext, HttpEnv } from "../call.ts";
+import type { Endpoint } from "../app.ts";
+import { type Exchange, headerOf } from "../exchange.ts";
+import { noSuchPath } from "../refuse.ts";
+import type { Reply } from "../reply.ts";
+import type { Router } from "../router.ts";
 
 const types: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -40,56 +43,60 @@ type BuiltFile = { bytes: Uint8Array<ArrayBuffer>; compressed: Uint8Array<ArrayB
  * The dashboard: its files by their names, and the same document for the address of every page. Returns what a browser is
  * answered at an address that does not exist: that document too, which says so, or null if the caller is a program.
  */
-export function bindDashboard(
-  app: Hono<HttpEnv>,
-  { orElse, imageOrigin }: { orElse: () => Response; imageOrigin: string | null },
+export function addDashboard(
+  router: Router<Endpoint>,
+  { orElse, imageOrigin }: { orElse: () => Reply; imageOrigin: string | null },
   folder: string = builtFiles.dashboard,
-): (context: HttpContext) => Response | null {
+): (exchange: Exchange) => Reply | null {
   const policy = policyFor(imageOrigin);
   let files: Map<string, BuiltFile> | undefined;
   const find = (name: string): BuiltFile | undefined => {
     files ??= readBuilt(folder);
     return files.get(name);
   };
-  const sendPage = (context: HttpContext, status: number): Response | null => {
+  const pageReply = (exchange: Exchange, status: number): Reply | null => {
     const page = find("index.html");
     if (page === undefined) return null;
     // The names in it change with each build, so the browser asks each time.
     const headers = { "Content-Security-Policy": policy, "Cache-Control": "no-cache" };
-    return send(context, page, { headers, status });
+    return fileReply(exchange, page, { headers, status });
   };
-  for (const path of pagePaths) app.get(path, (context) => sendPage(context, 200) ?? orElse());
-  app.get("/assets/:name", (context) => {
-    const file = find(`assets/${context.req.param("name")}`);
+  for (const path of pagePaths) router.add("GET", path, (exchange) => pageReply(exchange, 200) ?? orElse());
+  router.add("GET", "/assets/:name", (exchange, { name }) => {
+    const file = find(`assets/${name}`);
+    if (file === undefined) throw noSuchPath();
     // A name contains a hash of the content, so the content never changes.
-    if (file !== undefined)
-      return send(context, file, { headers: { "Cache-Control": "public, max-age=31536000, immutable" } });
-    return context.notFound();
+    const headers = { "Cache-Control": "public, max-age=31536000, immutable" };
+    return fileReply(exchange, file, { headers, status: 200 });
   });
-  return (context) => (isForReader(context) ? sendPage(context, 404) : null);
+  return (exchange) => (isForReader(exchange) ? pageReply(exchange, 404) : null);
 }
 
 /** Whether a person waits for a page. Programs read the API, whose errors are JSON whatever they accept. */
-function isForReader({ req }: HttpContext): boolean {
-  const isPage = !/^\/(api|assets)(\/|$)/.test(req.path);
-  return isPage && req.method === "GET" && /\btext\/html\b/.test(req.header("accept") ?? "");
+function isForReader(exchange: Exchange): boolean {
+  const isPage = !/^\/(api|assets)(\/|$)/.test(exchange.path);
+  const accepted = headerOf(exchange, "accept") ?? "";
+  return isPage && exchange.incoming.method === "GET" && /\btext\/html\b/.test(accepted);
 }
 
-type Reply = { headers: Record<string, string>; status?: number };
-
-function send(context: HttpContext, file: BuiltFile, { headers, status = 200 }: Reply): Response {
-  const accepts = /\bgzip\b/.test(context.req.header("accept-encoding") ?? "");
-  const isCompressed = accepts && file.compressed !== null;
-  return new Response(isCompressed ? file.compressed : file.bytes, {
+function fileReply(
+  exchange: Exchange,
+  file: BuiltFile,
+  { headers, status }: { headers: Record<string, string>; status: number },
+): Reply {
+  const accepts = /\bgzip\b/.test(headerOf(exchange, "accept-encoding") ?? "");
+  const compressed = accepts ? file.compressed : null;
+  return {
     status,
     headers: {
       ...safe,
       ...headers,
-      ...(isCompressed ? { "Content-Encoding": "gzip" } : {}),
+      ...(compressed === null ? {} : { "Content-Encoding": "gzip" }),
       Vary: "Accept-Encoding",
       "Content-Type": file.type,
     },
-  });
+    body: compressed ?? file.bytes,
+  };
 }
 
 /** All files, read once when somebody first asks: less than a megabyte. */

@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
-import type { Hono } from "hono";
 import { apiPrefixes } from "../api-prefixes.ts";
-import type { HttpDeps, HttpEnv } from "../call.ts";
+import type { Endpoint } from "../app.ts";
+import type { HttpDeps } from "../call.ts";
+import type { Exchange } from "../exchange.ts";
 import { loadReference } from "../reference/load-reference.ts";
 import type { ReferenceFiles } from "../reference/reference-files.ts";
-import { bindDashboard } from "./dashboard.ts";
+import type { Reply } from "../reply.ts";
+import type { Router } from "../router.ts";
+import { addDashboard } from "./dashboard.ts";
 import { escapeHtml, htmlPage } from "./html.ts";
 
 const style = `
@@ -30,18 +33,17 @@ const referenceHeaders = {
 };
 
 /** The pages of the hub, and the reference of its API. Returns how a browser is answered where there is no page. */
-export function bindPages(
-  app: Hono<HttpEnv>,
+export function addPages(
+  router: Router<Endpoint>,
   { version, objects }: Pick<HttpDeps, "version" | "objects">,
-): ReturnType<typeof bindDashboard> {
+): (exchange: Exchange) => Reply | null {
   const imageOrigin = objects.servedBy === "store" ? objects.origin : null;
   const reference = atFirstUse(() => loadReference(version));
-  const orElse = () => new Response(plainPage(version), { headers: plainHeaders });
-  const answerReader = bindDashboard(app, { orElse, imageOrigin });
+  const orElse = () => ({ status: 200, headers: plainHeaders, body: plainPage(version) });
+  const answerReader = addDashboard(router, { orElse, imageOrigin });
   const serve = (path: string, file: keyof ReferenceFiles, headers: Record<string, string>) => {
-    for (const prefix of apiPrefixes) {
-      app.get(`${prefix}${path}`, () => new Response(reference()[file], { headers }));
-    }
+    const reply = () => ({ status: 200, headers, body: reference()[file] });
+    for (const prefix of apiPrefixes) router.add("GET", `${prefix}${path}`, reply);
   };
   serve("/docs", "page", referenceHeaders);
   serve("/docs/reference.css", "style", { ...safe, "Content-Type": "text/css; charset=utf-8" });
