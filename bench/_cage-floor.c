@@ -2,6 +2,7 @@
  * What the kernel takes for a caged start: the calls that a cage is made of, one after the other, for /bin/true and
  * with so many cages under way at once. There is no worker, no plan, no socket and no check here, so nothing that
  * makes these calls is faster. Usage: cage-floor SECONDS IN_FLIGHT DIRECTORY CGROUP ("" where there is none)
+ * Why: ADR 0015.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Removes what jobs have left, by descriptor and without recursion. Why: ADR 0027. */
 #define _GNU_SOURCE
 #include "remove-trees.h"
 

@@ -1,3 +1,4 @@
+/* Mounts of one job, by descriptor. Why: ADR 0020. */
 #define _GNU_SOURCE
 #include "cage/job-mount.h"
 

@@ -1,3 +1,4 @@
+/* The user namespace in which only the processes of one job count. Why: ADR 0040. */
 #define _GNU_SOURCE
 #include "cage/job-namespace.h"
 

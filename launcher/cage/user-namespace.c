@@ -1,3 +1,4 @@
+/* The user namespace in which a launcher without root builds cages. Why: ADR 0039. */
 #define _GNU_SOURCE
 #include "cage/user-namespace.h"
 

@@ -1,3 +1,4 @@
+/* The automaton that finds the texts of a mask. Why: ADR 0034. */
 #define _GNU_SOURCE
 #include "output/mask.h"
 

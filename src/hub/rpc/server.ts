@@ -39,7 +39,7 @@ const connectionsMax = 10_000;
 /** How long calls may continue when the hub stops. */
 const stopGraceMs = 3_000;
 
-/** The gRPC port: TLS is our own, so that no framework's default decides who gets in. */
+/** The gRPC port: TLS is our own, so that no framework's default decides who gets in. Why: ADR 0011, ADR 0038. */
 export class RpcServer implements Service {
   readonly name = "gRPC server";
   readonly #hub: HubDeps;

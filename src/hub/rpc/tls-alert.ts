@@ -1,10 +1,11 @@
+// The alert that tells a client why the handshake refuses it. Why: ADR 0094.
 import { type CipherGCMTypes, createCipheriv, createHmac } from "node:crypto";
 import type { Http2SecureServer } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { socketBelow } from "../connections/http2-connections.ts";
 
-/** Why TLS refuses a client, by the numbers of RFC 8446, section 6. Why: ADR 0094. */
+/** Why TLS refuses a client, by the numbers of RFC 8446, section 6. */
 export const tlsAlert = {
   badCertificate: 42,
   unsupportedCertificate: 43,
