@@ -30,7 +30,11 @@ describe.each(decisions)("$number $title", (decision) => {
       expect(byNumber.get(decision.replacedBy)?.links).toContain(decision.number);
   });
 
-  test("lists files that exist and name it in a comment at the start of a line", () => {
+  test("lists files, unless it was replaced, that exist and name it in a comment at the start of a line", () => {
+    const isInForce = decision.replacedBy === null || decision.isReplacedInPart;
+    expect(decision.files.length > 0 || !isInForce, `${decision.file} ends without "**Files.** ..."`).toBe(
+      true,
+    );
     expect(decision.files.filter((listed) => !isThere(listed))).toEqual([]);
     const silent = decision.files.filter((listed) => !sources.some((path) => names(path, decision, listed)));
     expect(silent, `these should say: Why: ADR ${decision.number}.`).toEqual([]);

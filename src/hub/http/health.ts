@@ -9,7 +9,7 @@ const answerMsMax = 3_000;
 
 const diskFull = "the disk of the database is full, or was within the last 30 s";
 
-/** Answers whether the hub works, within a bounded time even if the database never answers. */
+/** Answers whether the hub works, within a bounded time even if the database never answers. Why: ADR 0089. */
 export function createHealth(deps: HttpDeps): () => Promise<Reply> {
   // However often it is asked while the database hangs, one question waits there.
   let asking: Promise<HealthView> | null = null;

@@ -3,7 +3,10 @@ import { answerRow, type Route } from "../../contract/routes/route.ts";
 import { type AnyAnswer, JsonText, written } from "./call.ts";
 import { keepAliveHeaders } from "./keep-alive.ts";
 
-/** What goes back to the caller; the body is null if there is none, or `written` if the handler has sent it. */
+/**
+ * What goes back to the caller; the body is null if there is none, or `written` if the handler has sent it.
+ * Why: ADR 0024.
+ */
 export type Reply = {
   status: number;
   headers: Readonly<Record<string, string>>;

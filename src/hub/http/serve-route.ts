@@ -23,7 +23,10 @@ import { type Reply, replyTo } from "./reply.ts";
 /** A request whose route is known, with the parameters of its path. */
 type Served = { name: RouteName; exchange: Exchange; params: Readonly<Record<string, string>> };
 
-/** Serves one call of a route. The checks come in this order: who is calling, may they, and what did they send. */
+/**
+ * Serves one call of a route. The checks come in this order: who is calling, may they, and what did they send.
+ * Why: ADR 0005.
+ */
 export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply> {
   const { name, exchange } = served;
   const { incoming } = exchange;

@@ -7,7 +7,7 @@ import { keyHandlers } from "./key-handlers.ts";
 import { statisticsHandlers } from "./statistics-handlers.ts";
 import { workerHandlers } from "./worker-handlers.ts";
 
-/** A handler for each route of the table. */
+/** A handler for each route of the table. Why: ADR 0005, ADR 0024. */
 export const handlers: Handlers = {
   ...jobHandlers,
   ...fileHandlers,

@@ -42,6 +42,7 @@ type BuiltFile = { bytes: Uint8Array<ArrayBuffer>; compressed: Uint8Array<ArrayB
 /**
  * The dashboard: its files by their names, and the same document for the address of every page. Returns what a browser is
  * answered at an address that does not exist: that document too, which says so, or null if the caller is a program.
+ * Why: ADR 0046.
  */
 export function addDashboard(
   router: Router<Endpoint>,
