@@ -11,7 +11,7 @@ import type { StoredJob } from "../../store/store.ts";
 import { StoredParts } from "./stored-parts.ts";
 import { writtenOutput } from "./written-output.ts";
 
-/** A job as this caller may see it. What of it is damaged is null, or empty, and named in `damaged`. */
+/** A job as this caller may see it. What of it is damaged is null, or empty, and named in `damaged`. Why: ADR 0029. */
 export async function jobView(outputs: Outputs, stored: StoredJob, identity: Identity): Promise<JobView> {
   const { job } = stored;
   const parts = new StoredParts(stored.damaged);

@@ -1,3 +1,4 @@
+// Quotas of tenants, and types that are paused. Why: ADR 0111.
 import type { Origin } from "../../core/events.ts";
 import type { Quota } from "../../core/jobs/quota.ts";
 import { queuePaused, quotaChanged } from "../log/act-events.ts";

@@ -1,3 +1,4 @@
+// Sessions of browsers, and codes to log in with. Why: ADR 0111.
 import { clearedMax, type NewSession, type TokenRecord } from "../access-store.ts";
 import { loggedIn } from "../log/act-events.ts";
 import { type Act, first, run } from "./act.ts";

@@ -1,3 +1,4 @@
+// Tokens: issued, found, replaced, revoked. Why: ADR 0111.
 import type { Origin } from "../../core/events.ts";
 import { isTokenUsable, type Role } from "../../core/identity.ts";
 import type { NewToken, TokenRecord } from "../access-store.ts";

@@ -1,3 +1,4 @@
+// What workers measure. Why: ADR 0111.
 import type { WorkerStore } from "../worker-store.ts";
 import { type Act, all, exists } from "./act.ts";
 import { Columns, number, text } from "./columns.ts";

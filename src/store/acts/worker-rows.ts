@@ -4,7 +4,7 @@ import { type Act, all, first } from "./act.ts";
 import { flag, json, nullable, number, text } from "./columns.ts";
 import type { ReadDriver, WriteDriver } from "./driver.ts";
 
-/** What every driver stores of a worker, from `workers` as w. */
+/** What every driver stores of a worker, from `workers` as w. Why: ADR 0111. */
 export const workerColumns = {
   id: text("w.id"),
   name: nullable(text("w.name")),
