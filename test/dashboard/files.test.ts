@@ -193,7 +193,7 @@ browserSuite("files in a browser", () => {
     await context.close();
   });
 
-  test("a limit that the host could not set is named as such, and nothing is measured against it", async () => {
+  test("O-31 a limit that the host could not set is named as such, and nothing is measured against it", async () => {
     const held = await runningJob(hub, { limits: { cpu: "500m", memory: "100M" } });
     const why = "no controller";
     const missing = ["cpu", "memory"].map((part) => ({ part, why }));

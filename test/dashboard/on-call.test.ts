@@ -52,7 +52,8 @@ browserSuite("what somebody on call reads", () => {
   test("O-27 a failed job opens on stderr, and its last line stands in the sentence, the list and the overview", async () => {
     const { page } = admin;
     const type = freshName("broken");
-    const { id } = await brokenJob({ type });
+    const { token } = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "otto" });
+    const { id } = await brokenJob({ type, token });
     await page.goto(`${hub.url}/jobs?type=${type}`);
     await page.locator(`[data-id="${id}"] .cell-preview`).getByText("no such table: users").waitFor();
     await page.goto(`${hub.url}/jobs/${id}`);
@@ -60,6 +61,12 @@ browserSuite("what somebody on call reads", () => {
     const stderr = page.getByRole("group", { name: "Stream" }).getByRole("button", { name: "stderr" });
     expect(await stderr.getAttribute("aria-pressed")).toBe("true");
     await page.locator(".terminal-row").getByText("no such table: users").waitFor();
+    // The overview has single failures for those who see no statistics.
+    const user = await visit(admin.browser);
+    await signIn(user.page, hub, token);
+    await user.page.goto(`${hub.url}/`);
+    await user.page.locator(`.causes a[href="/jobs/${id}"]`).getByText("no such table: users").waitFor();
+    await user.context.close();
   });
 
   test("a failed job shows the last line of stderr in the list of a small screen, whole if it is short", async () => {

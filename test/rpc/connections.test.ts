@@ -148,8 +148,11 @@ test.each(["grpcPort", "port"] as const)(
     await eventually("the last ones are hung up on", () => ended >= 20);
     await eventually("it is noted", () =>
       readEvents(hub.home).some(
-        ({ event, origin }) =>
-          event === "RATE_LIMIT_HIT" && origin?.endpoint === (port === "port" ? "HTTP" : "gRPC"),
+        ({ event, details, origin }) =>
+          event === "RATE_LIMIT_HIT" &&
+          details["limit"] === "connections" &&
+          origin?.method === "connect" &&
+          origin.endpoint === (port === "port" ? "HTTP" : "gRPC"),
       ),
     );
     for (const socket of sockets) socket.destroy();
@@ -161,10 +164,10 @@ test.each(["grpcPort", "port"] as const)(
 );
 
 /** The port of a hub that has moved has the same connections as that of a hub, and a clock that a test can move. */
-async function forwarder() {
+async function forwarder(limits: Record<string, string> = {}) {
   const clock = handClock();
   const pair = await forge({ issuer: null, usages: [serverAuth] });
-  const env = { WRIT_GRPC_PORT: "0" };
+  const env = { WRIT_GRPC_PORT: "0", ...limits };
   const settings = await loadHubSettings({ home: folderOf("forwarder"), flags: {}, env });
   const moved = { to: ["https://new.example"], toGrpc: "new.example:1", onCall: () => {} };
   const rpc = new ForwardingRpc(
@@ -175,6 +178,17 @@ async function forwarder() {
   onTestFinished(() => rpc.stop());
   return { clock, port: rpc.port, ca: pair.cert };
 }
+
+test("O-05: one address has a bounded number of connections to a hub that has moved", async () => {
+  const { port } = await forwarder({ WRIT_CONNECTIONS_PER_ADDRESS: "2" });
+  const open = () => openIdle({}, port, { rejectUnauthorized: false, ca: undefined });
+  const [first, second] = [open(), open()];
+  expect(await Promise.all([first, second].map(outcomeOf))).toEqual(["open", "open"]);
+  expect(await outcomeOf(open())).not.toBe("open");
+  first.destroy();
+  await eventually("there is room again", async () => (await outcomeOf(open())) === "open");
+  expect(second.closed).toBe(false);
+});
 
 test("O-05: a client that shakes hands and never begins with HTTP/2 is cut off", async () => {
   const { clock, port, ca } = await forwarder();
