@@ -98,6 +98,10 @@ browserSuite("everything without a mouse", () => {
     await page.getByText("1 can be cancelled, none is left alone").waitFor();
     await page.keyboard.press("Escape");
     await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await page.keyboard.press("c");
+    await page.getByText("1 can be cancelled, none is left alone").waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
     await page.keyboard.press("Escape");
     await page.keyboard.press("j");
     await page.locator(`[data-id="${id}"].current`).waitFor();

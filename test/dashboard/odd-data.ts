@@ -31,7 +31,7 @@ export async function oddData(hub: TestHub): Promise<{ pages: Record<string, str
     requires: { tags: ["a-tag-that-no-worker-has", "another-tag"] },
     metadata,
   });
-  await submitJob(hub, { type: longWord.slice(0, 100) });
+  const long = await submitJob(hub, { type: longWord.slice(0, 100) });
   for (let count = 0; count < 3; count++)
     await submitJob(hub, { type: `odd.${count}`, ...exec(["sh", "-c", script]) });
   const user = "a.person.with.a.long.name@example-company.internal".slice(0, 50);
@@ -48,6 +48,7 @@ export async function oddData(hub: TestHub): Promise<{ pages: Record<string, str
     failed: `/jobs/${failed.id}`,
     dead: `/jobs/${dead.id}`,
     waiting: `/jobs/${waiting.id}`,
+    long: `/jobs/${long.id}`,
     submit: `/submit?from=${failed.id}`,
     fleet: `/fleet?open=${workerId}`,
     queues: "/queues",

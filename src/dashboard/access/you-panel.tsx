@@ -8,6 +8,9 @@ const allowed: Record<Role, string> = {
   worker: "register, claim and report",
 };
 
+const allowedInTenant =
+  "do everything in this tenant; quotas, pauses, keys and settings belong to the hub's administrators";
+
 /** Who is signed in, and what that allows. */
 export function YouPanel() {
   const { user_id, role, tenant_id, worker_id } = usePerson();
@@ -23,7 +26,7 @@ export function YouPanel() {
         </dd>
         <dt>Role</dt>
         <dd>
-          {role}: may {allowed[role]}
+          {role}: may {role === "admin" && tenant_id !== null ? allowedInTenant : allowed[role]}
         </dd>
         <dt>Tenant</dt>
         <dd>{tenant_id ?? "all tenants"}</dd>

@@ -2,6 +2,7 @@ import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import type { JobState } from "../../core/jobs/job.ts";
 import { countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { useKeys } from "../shell/keys.ts";
 import { showToast } from "../shell/toasts.tsx";
 import { type Act, askBulk } from "./ask-bulk.tsx";
 
@@ -16,12 +17,16 @@ export const cancellable: readonly JobState[] = ["pending", "assigned", "running
 
 /** What can be done with the selected jobs, and with no others. The hub counts before anything happens. */
 export function BulkBar({ rows, selected, onClear }: Props) {
-  if (selected.size === 0) return null;
   const chosen = rows.filter(({ id }) => selected.has(id));
   const toRetry = chosen.filter(({ status }) => retryable.includes(status)).map(({ id }) => id);
   const toCancel = chosen.filter(({ status }) => cancellable.includes(status)).map(({ id }) => id);
   const ask = (act: Act, ids: string[]) =>
     void askBulk(act, { ids }, { left: selected.size - ids.length, onDone: onClear });
+  useKeys({
+    r: toRetry.length > 0 ? () => ask("retry", toRetry) : undefined,
+    c: toCancel.length > 0 ? () => ask("cancel", toCancel) : undefined,
+  });
+  if (selected.size === 0) return null;
   return (
     <div className="bulk" role="toolbar" aria-label="Selected jobs">
       <b className="strong">{countText(selected.size)} selected</b>

@@ -8,7 +8,7 @@ const keys: [string, string][] = [
   ["/", "filter"],
   ["N", "submit a job"],
   ["P", "hold the list as it is"],
-  ["C R", "cancel or retry a job, after asking"],
+  ["C R", "cancel or retry the job or the selected ones, after asking"],
   ["[ ]", "the job before, the job after"],
   ["F E", "follow its output, switch the stream"],
   ["T", "light or dark"],

@@ -60,11 +60,11 @@ export function Shell() {
       <a className="skip" href="#main">
         Skip to content
       </a>
-      <LockBand />
-      <PersonBand />
       <div className="shell">
         <Sidebar />
         <main id="main" tabIndex={-1}>
+          <LockBand />
+          <PersonBand />
           <StaleBar />
           <PageBoundary key={path}>
             <Suspense fallback={<div className="page" />}>{pageFor(path, may)}</Suspense>
