@@ -2,13 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { errorTable, WritError } from "../../core/errors.ts";
 import { type Clock, systemClock } from "../clock/clock.ts";
-import { ResponseProblem } from "../http-calls/response-reader.ts";
 import { joinPath } from "../hubs/hub-address.ts";
 import { HubPool, type HubPoolOptions, type PooledHub } from "../hubs/hub-pool.ts";
 import { movedToHeader } from "../hubs/moved-hub.ts";
 import { collectBody, streamBody } from "./http-body.ts";
 import { ConnectionFailure, exchange } from "./http-exchange.ts";
 import { type HttpResponse, type HttpStream, headerReader } from "./http-response.ts";
+import { ResponseProblem } from "./response-reader.ts";
 
 export type { HttpStream } from "./http-response.ts";
 

@@ -1,8 +1,8 @@
 import { connect, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Clock } from "../clock/clock.ts";
-import { ConnectionFailure, frozen } from "../http/http-exchange.ts";
 import { Connection } from "./connection.ts";
+import { ConnectionFailure, frozen } from "./http-exchange.ts";
 import { type CallRequest, requestBytes } from "./request-bytes.ts";
 import type { WholeResponse } from "./response-reader.ts";
 

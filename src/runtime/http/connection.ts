@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { ConnectionFailure } from "../http/http-exchange.ts";
+import { ConnectionFailure } from "./http-exchange.ts";
 import { ResponseProblem, ResponseReader, type WholeResponse } from "./response-reader.ts";
 
 type Call = {
