@@ -1,9 +1,10 @@
 import { WritError } from "../src/core/errors.ts";
 import type { HttpClient, HttpStream } from "../src/runtime/http/http-client.ts";
-import type { HttpResponse } from "../src/runtime/http/http-response.ts";
 import { type HubRequest, type SimHub, SimResponse } from "./hub.ts";
 import type { Promises } from "./promises.ts";
 import type { Life, World } from "./world.ts";
+
+type HttpResponse = Awaited<ReturnType<HttpClient["request"]>>;
 
 /** What happens to one call; the plan of a schedule names the calls that meet trouble. */
 export type CallTrouble = "request lost" | "answer lost" | "sent twice" | "slow request" | "slow answer";

@@ -43,6 +43,16 @@ export type PgBoss = {
   offWork(name: string, options: object): Promise<void>;
 };
 
+export type Undici = {
+  Pool: new (origin: string, options: object) => UndiciPool;
+};
+export type UndiciPool = {
+  request(
+    options: object,
+  ): Promise<{ body: AsyncIterable<Buffer> & { arrayBuffer(): Promise<ArrayBuffer> } }>;
+  close(): Promise<void>;
+};
+
 export type Graphile = {
   makeWorkerUtils(options: object): Promise<GraphileUtils>;
   run(options: object): Promise<{ stop(): Promise<void> }>;
@@ -76,6 +86,7 @@ export const loadBullMq = () => load<BullMq>("bullmq");
 export const loadPgBoss = () => load<PgBossModule>("pg-boss");
 export const loadGraphile = () => load<Graphile>("graphile-worker");
 export const loadPg = () => load<Pg>("pg");
+export const loadUndici = () => load<Undici>("undici");
 export const loadPostgresJs = async () => (await load<{ default: PostgresJs }>("postgres")).default;
 
 const inPeersFolder = createRequire(join(peersFolder, "package.json"));

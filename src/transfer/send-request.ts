@@ -1,7 +1,9 @@
-import { once } from "node:events";
-import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
 import tls from "node:tls";
+import type { Clock } from "../runtime/clock/clock.ts";
+import type { BodyTarget } from "../runtime/http/connection.ts";
+import { ConnectionFailure } from "../runtime/http/connection-failure.ts";
+import { connectionTo } from "../runtime/http/open-connection.ts";
+import { type OpenResponse, openRequest } from "../runtime/http/open-request.ts";
 import { StallWatch } from "./stall-watch.ts";
 import type { TransferDeps } from "./transfer-deps.ts";
 import { statusFailure, TransferFailure } from "./transfer-failure.ts";
@@ -30,21 +32,26 @@ const expectBytesMin = 1024 ** 2;
 const agreeMsMax = 3_000;
 const textBytesMax = 4096;
 
-/** Sends one request over a connection of its own. Redirects are not followed: a URL is for one host. */
+/** Sends one request over a connection of its own. Redirects are not followed: a URL is for one host. Why: ADR 0113. */
 export async function sendRequest(deps: TransferDeps, call: TransferRequest): Promise<TransferResponse> {
   const watch = new StallWatch(deps);
   const signal = AbortSignal.any([call.signal, watch.signal]);
-  signal.throwIfAborted();
-  const request = openRequest(deps, call, signal);
+  const { host, pathname, search } = new URL(call.url);
+  const { method, headers, body } = call;
+  const isLarge = body !== undefined && Number(headers["content-length"]) > expectBytesMin;
+  const request = {
+    method,
+    host,
+    path: pathname + search,
+    headers: { ...headers, connection: "close", ...(isLarge && { expect: "100-continue" }) },
+    body: body && ((target: BodyTarget) => writeBody(target, { body, isLarge, watch, clock: deps.clock })),
+    signal,
+    clock: deps.clock,
+  };
   try {
-    const answered = answerOf(request);
-    const sent = writeBody(request, { ...call, answered, watch, deps });
-    // An early answer ends the sending; a failure of either ends both.
-    const response = await Promise.race([answered, sent.then(() => answered)]);
-    return responseOf(response, { watch, signal });
+    return responseOf(await openRequest(request, connectionOf(deps, call.url)), { watch, signal });
   } catch (error) {
     watch.stop();
-    request.destroy();
     throw failureOf(error, signal);
   }
 }
@@ -56,18 +63,11 @@ export async function successText(response: TransferResponse): Promise<string> {
   throw statusFailure(response.status, text);
 }
 
-function openRequest(
-  { ca }: TransferDeps,
-  { method, url, headers, body }: TransferRequest,
-  signal: AbortSignal,
-): ClientRequest {
-  const target = new URL(url);
-  const isLarge = body !== undefined && Number(headers["content-length"]) > expectBytesMin;
-  const allHeaders = isLarge ? { ...headers, expect: "100-continue" } : headers;
-  const options = { method, headers: allHeaders, agent: false as const, signal };
-  if (target.protocol !== "https:") return requestHttp(target, options);
-  const trust = ca === undefined ? {} : { ca: [...defaultAuthorities(), ca] };
-  return requestHttps(target, { ...options, ...trust });
+function connectionOf({ ca, clock }: TransferDeps, url: string) {
+  return connectionTo(new URL(url), {
+    clock,
+    ...(ca !== undefined && { tls: { ca: [...defaultAuthorities(), ca] } }),
+  });
 }
 
 /** Node 20 cannot say which it trusts by default; those that it came with are nearly always the same. */
@@ -75,65 +75,34 @@ function defaultAuthorities(): readonly string[] {
   return tls.getCACertificates?.("default") ?? tls.rootCertificates;
 }
 
-function answerOf(request: ClientRequest): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.once("response", resolve);
-  request.on("error", reject);
-  // It may be lost before anybody waits for it.
-  promise.catch(() => {});
-  return promise;
-}
-
-type Writing = Pick<TransferRequest, "body" | "headers"> & {
-  answered: Promise<unknown>;
+type Writing = {
+  body: AsyncIterable<Uint8Array>;
+  isLarge: boolean;
   watch: StallWatch;
-  deps: Pick<TransferDeps, "clock">;
+  clock: Clock;
 };
 
-async function writeBody(
-  request: ClientRequest,
-  { body, headers, answered, watch, deps }: Writing,
-): Promise<void> {
-  if (body === undefined) {
-    request.end();
-    return;
-  }
-  let isAnswered = false;
-  const note = (): void => {
-    isAnswered = true;
-  };
-  const answer = answered.then(note, note);
-  if (Number(headers["content-length"]) > expectBytesMin) {
-    request.flushHeaders();
+async function writeBody(target: BodyTarget, { body, isLarge, watch, clock }: Writing): Promise<void> {
+  if (isLarge) {
     const waited = new AbortController();
-    const patience = deps.clock.sleep(agreeMsMax, waited.signal).catch(() => {});
-    await Promise.race([
-      once(request, "continue", { signal: waited.signal }).catch(() => {}),
-      answer,
-      patience,
-    ]);
+    await Promise.race([target.agreed(), clock.sleep(agreeMsMax, waited.signal).catch(() => {})]);
     waited.abort();
   }
   for await (const chunk of body) {
-    if (isAnswered) return;
-    if (!request.write(chunk)) await Promise.race([once(request, "drain").catch(() => {}), answer]);
+    if (!(await target.write(chunk))) return;
     watch.moved(chunk.length);
   }
-  request.end();
   watch.allowSilence();
 }
 
 function responseOf(
-  message: IncomingMessage,
+  response: OpenResponse,
   { watch, signal }: { watch: StallWatch; signal: AbortSignal },
 ): TransferResponse {
-  const body = readBody(message, { watch, signal });
+  const body = readBody(response, { watch, signal });
   return {
-    status: message.statusCode ?? 0,
-    header(name) {
-      const value = message.headers[name];
-      return Array.isArray(value) ? value.join(", ") : value;
-    },
+    status: response.status,
+    header: (name) => response.headers[name],
     body,
     async text() {
       let text = "";
@@ -147,11 +116,11 @@ function responseOf(
 }
 
 async function* readBody(
-  message: IncomingMessage,
+  { body }: OpenResponse,
   { watch, signal }: { watch: StallWatch; signal: AbortSignal },
 ): AsyncGenerator<Buffer> {
   try {
-    for await (const chunk of message as AsyncIterable<Buffer>) {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
       watch.moved(chunk.length);
       yield chunk;
     }
@@ -159,12 +128,12 @@ async function* readBody(
     throw failureOf(error, signal);
   } finally {
     watch.stop();
-    message.destroy();
+    body.destroy();
   }
 }
 
 function failureOf(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
-  if (!(error instanceof Error) || !("code" in error)) return error;
-  return new TransferFailure("unavailable", `the connection to the store failed: ${error.code}`);
+  if (!(error instanceof ConnectionFailure)) return error;
+  return new TransferFailure("unavailable", `the connection to the store failed: ${error.message}`);
 }

@@ -180,7 +180,7 @@ it("U-04: every redirect is checked like the first URL, carries nothing along, a
   const names = moved!.heads.map((head) =>
     head.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()),
   );
-  expect(names).toEqual(Array(2).fill(["accept", "accept-encoding", "user-agent", "connection", "host"]));
+  expect(names).toEqual(Array(2).fill(["host", "accept", "accept-encoding", "user-agent", "connection"]));
   expect(three).toMatchObject({ outcome: "fetched" });
   expect(four).toMatchObject({ outcome: "failed: more than 3 redirects" });
   expect(twenty?.heads.length).toBe(4);

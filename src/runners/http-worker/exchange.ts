@@ -1,6 +1,9 @@
-import { type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
-import type { Duplex } from "node:stream";
+import { codeOf } from "../../core/errors.ts";
 import type { Clock, Timer } from "../../runtime/clock/clock.ts";
+import { Connection } from "../../runtime/http/connection.ts";
+import { ConnectionFailure } from "../../runtime/http/connection-failure.ts";
+import { callWhole, type FindConnection } from "../../runtime/http/open-request.ts";
+import { ResponseProblem } from "../../runtime/http/response-reader.ts";
 import { RunFailure } from "../runner.ts";
 import type { WorkerConnections } from "./connect-to-worker.ts";
 
@@ -39,59 +42,48 @@ const timeParts = 10;
 /**
  * One request to a server on this machine. Each has a connection of its own, because a server with a single thread, such
  * as Python's, serves nobody else for as long as a connection stays open. Redirects are not followed. Rejects with a
- * RunFailure if the connection would lead to somebody else; then nothing was sent.
+ * RunFailure if the connection would lead to somebody else; then nothing was sent. Why: ADR 0113.
  */
-export function exchange(clock: Clock, connections: WorkerConnections, call: Call): Promise<Answer> {
-  const { signal, timeoutMs } = call;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const over = new AbortController();
-    let request: ClientRequest | undefined;
-    const settle = (act: () => void): void => {
-      limit.cancel();
-      signal?.removeEventListener("abort", onAbort);
-      act();
-      over.abort();
-      request?.destroy();
-    };
-    const fail = (message: string): void => settle(() => reject(new ExchangeFailure(message)));
-    const onAbort = (): void => settle(() => reject(signal?.reason));
-    const limit = countTime(clock, timeoutMs, () =>
-      fail(`did not answer ${nameOf(call)} within ${timeoutMs / 1000} s`),
-    );
-    signal?.addEventListener("abort", onAbort, { once: true });
-    const onFault = (error: unknown): void =>
-      error instanceof RunFailure ? settle(() => reject(error)) : fail(faultOf(call, error));
-    const onOpen = (connection: Duplex): void => {
-      if (over.signal.aborted) return void connection.destroy();
-      if (connection.destroyed)
-        return void onFault(connection.errored ?? new Error("the connection was closed"));
-      request = send(connection, call);
-      request.on("error", onFault);
-      request.on("response", (response) => {
-        readAnswer(response).then((answer) => settle(() => resolve(answer)), onFault);
-      });
-    };
-    connections.open(over.signal).then(onOpen, onFault);
-  });
-}
-
-function send(connection: Duplex, { method, path, body }: Call): ClientRequest {
-  const request = openRequest({
-    createConnection: () => connection,
-    host: "localhost",
+export async function exchange(clock: Clock, connections: WorkerConnections, call: Call): Promise<Answer> {
+  const { method, path, body, timeoutMs, signal } = call;
+  let isLate = false;
+  const setTimer: Clock["setTimer"] = (giveUp, ms) =>
+    countTime(clock, ms, () => {
+      isLate = true;
+      giveUp();
+    });
+  const request = {
     method,
+    host: "localhost",
     path,
     headers: {
       connection: "close",
       accept: "application/json",
-      ...(body === undefined
-        ? {}
-        : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+      ...(body !== undefined && { "content-type": "application/json" }),
     },
-  });
-  request.end(body);
-  return request;
+    body: body === undefined ? undefined : Buffer.from(body),
+    signal,
+    clock: { setTimer },
+    timeoutMs,
+    responseBytesMax: answerBytesMax,
+  };
+  try {
+    const answer = await callWhole(request, connectionOf(connections));
+    return { status: answer.status, text: answer.body.toString("utf8") };
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof RunFailure) throw error;
+    const late = `did not answer ${method} ${path} within ${timeoutMs / 1000} s`;
+    throw new ExchangeFailure(isLate ? late : faultOf(call, error));
+  }
+}
+
+function connectionOf(connections: WorkerConnections): FindConnection {
+  return (found, failed) => {
+    const over = new AbortController();
+    connections.open(over.signal).then((socket) => found(new Connection(socket)), failed);
+    return () => over.abort();
+  };
 }
 
 function countTime(clock: Clock, ms: number, onOver: () => void): Timer {
@@ -104,34 +96,13 @@ function countTime(clock: Clock, ms: number, onOver: () => void): Timer {
   return { cancel: () => timer.cancel() };
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Answer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > answerBytesMax) throw new TooLarge();
-    chunks.push(chunk);
-  }
-  return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") };
-}
-
-class TooLarge extends Error {}
-
-function faultOf(call: Call, error: unknown): string {
-  if (error instanceof TooLarge) return `answered ${nameOf(call)} with more than ${answerBytesMax} bytes`;
-  const cause = causeOf(error);
+function faultOf({ method, path }: Call, error: unknown): string {
+  const name = `${method} ${path}`;
+  if (error instanceof ResponseProblem && error.isTooLarge)
+    return `answered ${name} with more than ${answerBytesMax} bytes`;
+  if (error instanceof ResponseProblem) return `answered ${name} with something that is not HTTP`;
+  const cause = error instanceof ConnectionFailure ? error.message : codeOf(error);
   if (cause === "ECONNREFUSED") return "does not accept connections";
-  if (cause === "ECONNRESET") return `closed the connection instead of answering ${nameOf(call)}`;
-  // What Node's parser of HTTP finds fault with.
-  if (cause.startsWith("HPE_")) return `answered ${nameOf(call)} with something that is not HTTP`;
-  return `could not be asked ${nameOf(call)} (${cause})`;
-}
-
-function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
-}
-
-function nameOf({ method, path }: Call): string {
-  return `${method} ${path}`;
+  if (cause === "ECONNRESET") return `closed the connection instead of answering ${name}`;
+  return `could not be asked ${name} (${cause})`;
 }

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from "node:http";
 import type { Clock } from "../clock/clock.ts";
+import { ConnectionFailure } from "../http/connection-failure.ts";
+import type { OpenResponse } from "../http/open-request.ts";
 import type { AllowedHost } from "./allowed-host.ts";
 import { checkUrl } from "./check-url.ts";
 import { FetchError } from "./fetch-error.ts";
@@ -56,29 +57,30 @@ async function followRedirects(
   deps: GuardDeps,
   first: string,
   { watch, signal }: { watch: TimeWatch; signal: AbortSignal },
-): Promise<IncomingMessage> {
-  const { allowedHosts, network = systemNetwork } = deps;
+): Promise<OpenResponse> {
+  const { clock, allowedHosts, network = systemNetwork } = deps;
   let text = first;
   for (let redirects = 0; redirects <= redirectsMax; redirects++) {
     const checked = checkUrl(text, allowedHosts);
-    const response = await fromNetwork(watch, sendRequest(network, checked, signal));
-    const { statusCode = 0, headers } = response;
-    if (statusCode === 200) return response;
-    response.destroy();
+    const response = await fromNetwork(watch, sendRequest({ clock, network }, checked, signal));
+    const { status, headers } = response;
+    if (status === 200) return response;
+    response.body.destroy();
     const { host } = checked.url;
-    if (!redirectStatuses.has(statusCode)) throw new FetchError("failed", `${host} answered ${statusCode}`);
-    const next = URL.parse(headers.location ?? "", checked.url);
-    if (headers.location === undefined || next === null) {
-      throw new FetchError("failed", `${host} answered ${statusCode} without a usable location`);
+    if (!redirectStatuses.has(status)) throw new FetchError("failed", `${host} answered ${status}`);
+    const { location } = headers;
+    const next = URL.parse(location ?? "", checked.url);
+    if (location === undefined || next === null) {
+      throw new FetchError("failed", `${host} answered ${status} without a usable location`);
     }
     text = next.href;
   }
   throw new FetchError("failed", `more than ${redirectsMax} redirects`);
 }
 
-async function readBody(response: IncomingMessage, request: GuardedRequest, watch: TimeWatch): Promise<void> {
+async function readBody(response: OpenResponse, request: GuardedRequest, watch: TimeWatch): Promise<void> {
   const ofBytes = lengthOf(response);
-  const pieces = response[Symbol.asyncIterator]();
+  const pieces = response.body[Symbol.asyncIterator]();
   let bytes = 0;
   try {
     refuseLarge(ofBytes ?? 0, request.bytesMax);
@@ -90,12 +92,12 @@ async function readBody(response: IncomingMessage, request: GuardedRequest, watc
       await request.write(piece.value, { bytes, ofBytes });
     }
   } finally {
-    response.destroy();
+    response.body.destroy();
   }
 }
 
 /** Null for a body in chunks, which says by itself where it ends. */
-function lengthOf({ headers }: IncomingMessage): number | null {
+function lengthOf({ headers }: OpenResponse): number | null {
   const text = headers["content-length"];
   if (text !== undefined) return Number(text);
   if (headers["transfer-encoding"]?.toLowerCase().endsWith("chunked")) return null;
@@ -114,11 +116,14 @@ async function fromNetwork<T>(watch: TimeWatch, work: Promise<T>): Promise<T> {
   try {
     return await watch.during(work);
   } catch (error) {
-    throw error instanceof FetchError ? error : failure(error);
+    throw error instanceof FetchError ? error : failure(error as Error);
   }
 }
 
-function failure(error: unknown): FetchError {
-  const { message, code } = error as NodeJS.ErrnoException;
+function failure(error: Error): FetchError {
+  const cause = error instanceof ConnectionFailure ? error.cause : undefined;
+  if (cause instanceof FetchError) return cause;
+  // Of several addresses that were tried, the error has a code and no message.
+  const { message, code } = (cause ?? error) as NodeJS.ErrnoException;
   return new FetchError("failed", `the download failed: ${message || code || "the connection was lost"}`);
 }

@@ -116,7 +116,7 @@ async function serve(
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const pool = new ConnectionPool({ url, ca: undefined, connectionsMax });
+  const pool = new ConnectionPool({ url, connectionsMax });
   cleanups.push(() => {
     pool.close();
     for (const socket of sockets) socket.destroy();

@@ -1,40 +1,31 @@
-import { connect, isIP } from "node:net";
-import { connect as connectTls } from "node:tls";
 import type { Clock } from "../clock/clock.ts";
-import { Connection } from "./connection.ts";
-import { ConnectionFailure, frozen } from "./http-exchange.ts";
-import { type CallRequest, requestBytes } from "./request-bytes.ts";
-import type { WholeResponse } from "./response-reader.ts";
+import type { Connection } from "./connection.ts";
+import { type ConnectOptions, connectMsMax, openConnection } from "./open-connection.ts";
+import { callWhole, type FindConnection, type HttpCall, type WholeResponse } from "./open-request.ts";
 
-export type PooledCall = CallRequest & {
-  signal: AbortSignal | undefined;
+export type PooledCall = Omit<HttpCall, "host"> & {
   clock: Clock;
-  /** Until the whole response has arrived. */
+  body: Uint8Array | undefined;
   timeoutMs: number;
   responseBytesMax: number;
   /** Never uses a kept connection. */
   isAlone?: boolean | undefined;
-  /** Calls back if the server is found to be frozen; returns what ends that. */
-  watch?: ((onFrozen: () => void) => () => void) | undefined;
 };
 
 type PoolOptions = {
   url: URL;
-  /** PEM of the authority that signed the server's certificate. */
-  ca: string | undefined;
+  tls?: ConnectOptions["tls"];
   connectionsMax: number;
 };
 
 type Idle = { connection: Connection; untilMs: number };
 
-// A hub that disappeared (power, firewall) must not cost the whole time of a long poll.
-const connectMsMax = 5_000;
 /** So that a connection that a firewall forgot is noticed. */
 const keepAliveMs = 1_000;
 
 /**
- * Connections to one server that are kept and used again, the one that was used last first. It exists because Node's own
- * client takes several times as long for a small call; it is for calls whose response is short, not for streams.
+ * Connections to one server that are kept and used again, the one that was used last first. It is for calls whose
+ * response is short, not for streams. Why: ADR 0060, ADR 0113.
  */
 export class ConnectionPool {
   readonly #options: PoolOptions;
@@ -48,45 +39,21 @@ export class ConnectionPool {
     this.#options = options;
   }
 
-  /** Resolves with every response, whatever its status. Rejects with a ConnectionFailure or the signal's reason. */
-  call(call: PooledCall): Promise<WholeResponse> {
-    const { signal, clock, timeoutMs } = call;
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const bytes = requestBytes(this.#options.url.host, call);
-      let connection: Connection | undefined;
-      const settle = (): void => {
-        timer.cancel();
-        release?.();
-        signal?.removeEventListener("abort", onAbort);
-        this.#waiting.delete(begin);
-      };
-      const fail = (error: unknown): void => {
-        settle();
-        reject(error);
-        connection?.destroy("given up");
-      };
-      const onAbort = (): void => fail(signal?.reason);
+  /** Resolves with every response, whatever its status. Rejects as `callWhole` does. */
+  async call(call: PooledCall): Promise<WholeResponse> {
+    let used: Connection | undefined;
+    const find: FindConnection = (found) => {
       const begin = (): void => {
-        const kept = call.isAlone ? undefined : this.#take(clock);
-        const used = kept ?? this.#connect(clock, timeoutMs);
-        connection = used;
-        used.send(bytes, call.responseBytesMax).then((response) => {
-          settle();
-          this.#release(used, clock);
-          resolve(response);
-        }, fail);
+        used = (call.isAlone ? undefined : this.#take(call.clock)) ?? this.#connect(call);
+        found(used);
       };
-      const giveUp = (reason: string): void => {
-        const wasSent = connection?.isConnected === true;
-        fail(new ConnectionFailure(reason, { wasStale: false, wasSent }));
-      };
-      const timer = clock.setTimer(() => giveUp(`no response within ${timeoutMs} ms`), timeoutMs);
-      const release = call.watch?.(() => giveUp(frozen));
-      signal?.addEventListener("abort", onAbort, { once: true });
       if (this.#idle.length > 0 || this.#open.size < this.#options.connectionsMax) begin();
       else this.#waiting.add(begin);
-    });
+      return () => this.#waiting.delete(begin);
+    };
+    const response = await callWhole({ ...call, host: this.#options.url.host }, find);
+    this.#release(used!, call.clock);
+    return response;
   }
 
   /** Ends every connection; what is on its way is lost. */
@@ -127,24 +94,16 @@ export class ConnectionPool {
     next();
   }
 
-  #connect(clock: Clock, timeoutMs: number): Connection {
-    const { url, ca } = this.#options;
-    const isTls = url.protocol === "https:";
-    const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
-    const address = { host, port: Number(url.port) || (isTls ? 443 : 80) };
-    const socket = isTls
-      ? connectTls({ ...address, ca, minVersion: "TLSv1.3", servername: isIP(host) === 0 ? host : "" })
-      : connect(address);
-    socket.setNoDelay(true).setKeepAlive(true, keepAliveMs);
-    const connection = new Connection(socket, () => this.#forget(connection));
-    this.#open.add(connection);
-    const connectMs = Math.min(timeoutMs, connectMsMax);
-    const timer = clock.setTimer(() => connection.destroy(`no connection within ${connectMs} ms`), connectMs);
-    socket.once(isTls ? "secureConnect" : "connect", () => {
-      timer.cancel();
-      connection.isConnected = true;
+  #connect({ clock }: PooledCall): Connection {
+    const { url, tls } = this.#options;
+    const connection: Connection = openConnection(url, {
+      clock,
+      connectMs: connectMsMax,
+      ...(tls && { tls }),
+      onSocket: (socket) => socket.setKeepAlive(true, keepAliveMs),
+      onGone: () => this.#forget(connection),
     });
-    socket.once("close", () => timer.cancel());
+    this.#open.add(connection);
     return connection;
   }
 }

@@ -1,35 +1,59 @@
 import type { Socket } from "node:net";
-import { ConnectionFailure } from "./http-exchange.ts";
-import { ResponseProblem, ResponseReader, type WholeResponse } from "./response-reader.ts";
+import type { Duplex } from "node:stream";
+import { ConnectionFailure } from "./connection-failure.ts";
+import { type ResponseParts, ResponseProblem, ResponseReader } from "./response-reader.ts";
 
-type Call = {
-  reader: ResponseReader;
-  resolve(response: WholeResponse): void;
-  reject(error: ConnectionFailure | ResponseProblem): void;
+/** Where the body of a request is written to, in pieces. */
+export type BodyTarget = Pick<Connection, "agreed" | "write">;
+
+/** What becomes of one request. The last call is `onEnd` or `onFail`. */
+export type Receiver = ResponseParts & {
+  /** The response is whole. */
+  onEnd(): void;
+  onFail(error: ConnectionFailure): void;
 };
+
+/** Any stream of bytes; one that is a socket can be kept without keeping the process alive. */
+type ByteStream = Duplex & Partial<Pick<Socket, "connecting" | "ref" | "unref">>;
+
+type Outgoing = {
+  /** The head, and the body unless it is written in pieces. */
+  bytes: readonly Uint8Array[];
+  responseBytesMax: number;
+  isHead: boolean;
+};
+
+type Exchange = { reader: ResponseReader; receiver: Receiver };
 
 /** A server that says how long it keeps a connection may close it a little earlier. */
 const closesEarlyMs = 1_000;
 
-/** One connection to a server, with one request on its way at a time. */
+/** One connection to a server, with one request on its way at a time. Why: ADR 0113. */
 export class Connection {
-  readonly #socket: Socket;
-  readonly #onGone: () => void;
-  #call: Call | undefined;
-  #calls = 0;
+  readonly #socket: ByteStream;
+  readonly #onGone: (() => void) | undefined;
+  #exchange: Exchange | undefined;
+  #requests = 0;
   #keptMs = Number.POSITIVE_INFINITY;
   #isGone = false;
+  /** Something has changed for whoever writes a body. */
+  #onStir: (() => void) | undefined;
   /** Before that, nothing of a request can have arrived. */
-  isConnected = false;
+  isConnected: boolean;
 
-  /** `onGone` is called once, when it can serve no more requests. */
-  constructor(socket: Socket, onGone: () => void) {
+  /**
+   * `onGone` is of whoever keeps it for more requests, and called once when it can serve no more. A connection that
+   * nobody keeps ends with its first response.
+   */
+  constructor(socket: ByteStream, onGone?: () => void) {
     this.#socket = socket;
     this.#onGone = onGone;
+    this.isConnected = socket.connecting !== true;
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
+    socket.on("drain", () => this.#onStir?.());
     socket.once("end", () => this.#end());
-    socket.once("error", (error: NodeJS.ErrnoException) => this.#fail(error.code ?? error.message));
-    socket.once("close", () => this.#fail("ECONNRESET"));
+    socket.once("error", (error: NodeJS.ErrnoException) => this.#fail(error.code ?? error.message, error));
+    socket.once("close", () => this.#hangUp());
   }
 
   get isGone(): boolean {
@@ -41,25 +65,49 @@ export class Connection {
     return this.#keptMs;
   }
 
-  /** Rejects with a ConnectionFailure, or with a ResponseProblem. */
-  send(request: readonly Uint8Array[], bodyBytesMax: number): Promise<WholeResponse> {
-    this.#calls++;
-    return new Promise((resolve, reject) => {
-      this.#call = { reader: new ResponseReader(bodyBytesMax), resolve, reject };
-      // Corked, so that all of it leaves in one write.
-      this.#socket.cork();
-      for (const piece of request) this.#socket.write(piece);
-      this.#socket.uncork();
-    });
+  send({ bytes, responseBytesMax, isHead }: Outgoing, receiver: Receiver): void {
+    const reader = new ResponseReader(receiver, { bodyBytesMax: responseBytesMax, isBodyless: isHead });
+    this.#requests++;
+    this.#exchange = { reader, receiver };
+    if (this.#socket.destroyed) {
+      // It has broken before anybody used it.
+      this.#fail("ECONNRESET");
+      return;
+    }
+    // Corked, so that all of it leaves in one write.
+    this.#socket.cork();
+    for (const piece of bytes) this.#socket.write(piece);
+    this.#socket.uncork();
+  }
+
+  /** For a body in pieces: resolves when the server agrees to it (status 100), has answered, or is gone. */
+  async agreed(): Promise<void> {
+    if (this.#exchange?.reader.hasStarted === false) await this.#stirred();
+  }
+
+  /** Sends a piece of a body; resolves when there is room for more, with false if the rest is of no use. */
+  async write(piece: Uint8Array): Promise<boolean> {
+    if (this.#isAnswered) return false;
+    if (!this.#socket.write(piece)) await this.#stirred();
+    return !this.#isAnswered;
+  }
+
+  /** Whoever reads the response is not ready for more of it. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
   }
 
   /** While it is idle, it does not keep the process alive. */
   rest(): void {
-    this.#socket.unref();
+    this.#socket.unref?.();
   }
 
   wake(): void {
-    this.#socket.ref();
+    this.#socket.ref?.();
   }
 
   /** What is on its way is lost, for this reason. */
@@ -67,54 +115,67 @@ export class Connection {
     this.#fail(reason);
   }
 
+  get #isAnswered(): boolean {
+    return this.#exchange?.reader.hasHead !== false;
+  }
+
+  #stirred(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onStir = resolve;
+    });
+  }
+
   #receive(bytes: Buffer): void {
-    const call = this.#call;
-    if (call === undefined) {
+    const exchange = this.#exchange;
+    if (exchange === undefined) {
       // Nobody has asked for it, so it would be taken for the answer to the next request.
       this.#fail("ECONNRESET");
       return;
     }
     try {
-      if (call.reader.push(bytes)) this.#answer(call);
+      const isWhole = exchange.reader.push(bytes);
+      this.#onStir?.();
+      // The receiver may have ended it meanwhile.
+      if (isWhole && this.#exchange === exchange) this.#finish(exchange);
     } catch (error) {
+      if (!(error instanceof ResponseProblem)) throw error;
       this.#leave();
-      call.reject(
-        error instanceof ResponseProblem
-          ? error
-          : new ConnectionFailure(String(error), { wasStale: false, wasSent: true }),
-      );
+      exchange.receiver.onFail(error);
     }
   }
 
-  #answer(call: Call): void {
-    this.#call = undefined;
-    const { reader } = call;
-    const { response } = reader;
-    const kept = /\btimeout=(\d{1,9})/.exec(response.headers["keep-alive"] ?? "")?.[1];
-    this.#keptMs = kept === undefined ? Number.POSITIVE_INFINITY : Number(kept) * 1000 - closesEarlyMs;
+  #finish({ reader, receiver }: Exchange): void {
+    this.#exchange = undefined;
+    this.#keptMs = reader.keptSec * 1000 - closesEarlyMs;
     // A request that was answered before all of it was sent leaves the rest of it on the connection.
-    if (!reader.keepsConnection || this.#socket.writableLength > 0 || this.#keptMs <= 0) this.#leave();
-    call.resolve(response);
+    const isClean = reader.keepsConnection && this.#socket.writableLength === 0;
+    if (this.#onGone === undefined || !isClean || this.#keptMs <= 0) this.#leave();
+    receiver.onEnd();
   }
 
   #end(): void {
-    const call = this.#call;
-    if (call?.reader.end()) this.#answer(call);
-    this.#fail("ECONNRESET");
+    const exchange = this.#exchange;
+    if (exchange?.reader.end()) this.#finish(exchange);
+    this.#hangUp();
   }
 
-  #fail(reason: string): void {
-    const call = this.#call;
+  #hangUp(): void {
+    this.#fail("ECONNRESET", new Error("socket hang up"));
+  }
+
+  #fail(reason: string, cause?: Error): void {
+    const exchange = this.#exchange;
     this.#leave();
-    const wasStale = this.#calls > 1 && call?.reader.hasStarted === false;
-    call?.reject(new ConnectionFailure(reason, { wasStale, wasSent: this.isConnected }));
+    const wasStale = this.#requests > 1 && exchange?.reader.hasStarted === false;
+    exchange?.receiver.onFail(new ConnectionFailure(reason, { wasStale, wasSent: this.isConnected, cause }));
   }
 
   #leave(): void {
-    this.#call = undefined;
+    this.#exchange = undefined;
     this.#socket.destroy();
+    this.#onStir?.();
     if (this.#isGone) return;
     this.#isGone = true;
-    this.#onGone();
+    this.#onGone?.();
   }
 }

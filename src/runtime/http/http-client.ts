@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { errorTable, WritError } from "../../core/errors.ts";
 import { type Clock, systemClock } from "../clock/clock.ts";
@@ -6,11 +5,17 @@ import { joinPath } from "../hubs/hub-address.ts";
 import { HubPool, type HubPoolOptions, type PooledHub } from "../hubs/hub-pool.ts";
 import { movedToHeader } from "../hubs/moved-hub.ts";
 import { collectBody, streamBody } from "./http-body.ts";
-import { ConnectionFailure, exchange } from "./http-exchange.ts";
-import { type HttpResponse, type HttpStream, headerReader } from "./http-response.ts";
+import { openRequest } from "./open-request.ts";
 import { ResponseProblem } from "./response-reader.ts";
 
-export type { HttpStream } from "./http-response.ts";
+type HttpResponse = {
+  status: number;
+  /** A header by its name in lower case. */
+  header: (name: string) => string | undefined;
+  text: () => string;
+};
+
+export type HttpStream = Omit<HttpResponse, "text"> & { body: AsyncIterable<Buffer> };
 
 export type HttpClientOptions = HubPoolOptions & {
   token?: string | undefined;
@@ -131,16 +136,14 @@ async function requestFrom(hub: PooledHub, deps: CallDeps, request: HttpRequest)
       isAlone: request.mayRepeat === false,
       watch: watchOf(hub),
     })
-    .catch(describeProblem);
+    .catch(refuseLarge);
   pulse?.seen();
-  return { status, header: headerReader(headers), text: () => bytes.toString("utf8") };
+  return { status, header: (name) => headers[name], text: () => bytes.toString("utf8") };
 }
 
-function describeProblem(error: unknown): never {
-  if (!(error instanceof ResponseProblem)) throw error;
-  if (error.isTooLarge) throw new WritError("HTTP_ERROR", `the hub's response is refused: ${error.message}`);
-  const problem = { wasStale: false, wasSent: true };
-  throw new ConnectionFailure(`the response is no HTTP: ${error.message}`, problem);
+function refuseLarge(error: unknown): never {
+  if (!(error instanceof ResponseProblem) || !error.isTooLarge) throw error;
+  throw new WritError("HTTP_ERROR", `the hub's response is refused: ${error.message}`);
 }
 
 async function openStreamFrom(
@@ -151,27 +154,26 @@ async function openStreamFrom(
   const timeoutMs = Math.min(idleTimeoutMs ?? streamOpenMsMax, streamOpenMsMax);
   const { clock } = deps;
   const { pulse, url, failed: onBroken } = hub;
-  const message = await exchange({
+  const call = {
     method: "GET",
-    hub: url,
+    host: url.host,
     path: joinPath(url, path),
-    headers: { ...deps.headers, ...headers },
-    body: undefined,
-    agent: hub.streamAgent,
+    headers: { ...deps.headers, ...headers, connection: "close" },
     signal,
     clock,
     timeoutMs,
     watch: watchOf(hub),
-  });
+  };
+  const { status, headers: fields, body } = await openRequest(call, hub.streamConnection);
   pulse?.seen();
-  const head = headOf(message);
+  const head = { status, header: (name: string) => fields[name] };
   if (!isAway(head) && !isUnknown(head)) {
     const life = { clock, signal, idleTimeoutMs, pulse };
-    return { ...head, body: streamBody(message, { ...life, address: url.origin, onBroken }) };
+    return { ...head, body: streamBody(body, { ...life, address: url.origin, onBroken }) };
   }
   // Read here, because it is thrown away if another hub answers.
   const bytesMax = responseBytesMaxDefault;
-  const bytes = await collectBody(message, { clock, signal, timeoutMs, bytesMax, pulse });
+  const bytes = await collectBody(body, { clock, signal, timeoutMs, bytesMax, pulse });
   return { ...head, body: Readable.from([bytes]) };
 }
 
@@ -185,8 +187,4 @@ function authorization(token: string | undefined): Record<string, string> {
 
 function program(userAgent: string | undefined): Record<string, string> {
   return userAgent === undefined ? {} : { "user-agent": userAgent };
-}
-
-function headOf({ statusCode = 0, headers }: IncomingMessage): Pick<HttpResponse, "status" | "header"> {
-  return { status: statusCode, header: headerReader(headers) };
 }

@@ -1,12 +1,22 @@
 import { describe, expect, it, test } from "vitest";
-import { ResponseProblem, ResponseReader } from "./response-reader.ts";
+import { type ResponseHead, ResponseProblem, ResponseReader } from "./response-reader.ts";
 
 const text = (...lines: string[]): Buffer => Buffer.from(lines.join("\r\n"), "latin1");
 
-function read(bytes: Buffer, pieceBytes = bytes.length, bytesMax = 1000): ResponseReader {
-  const reader = new ResponseReader(bytesMax);
+type Read = { reader: ResponseReader; head: ResponseHead; body: string; agreed: number };
+
+function read(bytes: Buffer, pieceBytes = bytes.length, isBodyless = false): Read {
+  const heads: ResponseHead[] = [];
+  const pieces: Buffer[] = [];
+  let agreed = 0;
+  const parts = {
+    onContinue: () => void agreed++,
+    onHead: (head: ResponseHead) => void heads.push(head),
+    onBody: (piece: Buffer) => void pieces.push(piece),
+  };
+  const reader = new ResponseReader(parts, { bodyBytesMax: 1000, isBodyless });
   for (let at = 0; at < bytes.length; at += pieceBytes) reader.push(bytes.subarray(at, at + pieceBytes));
-  return reader;
+  return { reader, head: heads[0]!, body: Buffer.concat(pieces).toString(), agreed };
 }
 
 describe("refuses", () => {
@@ -66,33 +76,40 @@ describe("reads, however the bytes are cut,", () => {
   };
   test.each(Object.entries(whole))("%s", (name, bytes) => {
     for (let pieceBytes = 1; pieceBytes <= bytes.length; pieceBytes++) {
-      const reader = read(bytes, pieceBytes);
-      const { status, headers, body } = reader.response;
-      expect([status, headers["x-a"], reader.keepsConnection]).toEqual([200, "1, 2", true]);
-      expect(body.toString()).toBe(name.endsWith("length") ? "a\r\n\r\nb" : "a\r\n\r\n");
+      const { reader, head, body } = read(bytes, pieceBytes);
+      expect([head.status, head.headers["x-a"], reader.keepsConnection]).toEqual([200, "1, 2", true]);
+      expect(body).toBe(name.endsWith("length") ? "a\r\n\r\nb" : "a\r\n\r\n");
     }
   });
 
   it("responses without a body, and the one that follows 100 or 103", () => {
-    const bytes = text("HTTP/1.1 103 Early", "Link: x", "", "HTTP/1.1 204 No Content", "A: b", "", "");
+    const early = ["HTTP/1.1 103 Early", "Link: x", "", "HTTP/1.1 100 Continue", "", ""];
+    const bytes = text(...early.slice(0, -1), "HTTP/1.1 204 No Content", "A: b", "", "");
     for (let pieceBytes = 1; pieceBytes <= bytes.length; pieceBytes++) {
-      const { status, headers, body } = read(bytes, pieceBytes).response;
-      expect([status, { ...headers }, body.length]).toEqual([204, { a: "b" }, 0]);
+      const { head, body, agreed } = read(bytes, pieceBytes);
+      expect([head.status, { ...head.headers }, body, agreed]).toEqual([204, { a: "b" }, "", 1]);
     }
-    expect(read(text("HTTP/1.1 200", "content-length: 0", "", "")).response.status).toBe(200);
+    expect(read(text("HTTP/1.1 200", "content-length: 0", "", "")).head.status).toBe(200);
+  });
+
+  it("the response to HEAD, which has a length and no body", () => {
+    const bytes = text("HTTP/1.1 200 OK", "Content-Length: 9000", "", "");
+    const { head, reader } = read(bytes, bytes.length, true);
+    expect([head.headers["content-length"], reader.keepsConnection]).toEqual(["9000", true]);
   });
 
   it("a body that ends with the connection, but no other body does", () => {
-    const open = read(text("HTTP/1.1 200 OK", "", "abc"));
-    expect([open.end(), open.response.body.toString(), open.keepsConnection]).toEqual([true, "abc", false]);
-    expect(read(text("HTTP/1.1 200 OK", "Content-Length: 4", "", "abc")).end()).toBe(false);
-    expect(read(text("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "3", "abc", "")).end()).toBe(false);
-    expect(read(text("HTTP/1.1 200 OK", "A: b")).end()).toBe(false);
+    const { reader, body } = read(text("HTTP/1.1 200 OK", "", "abc"));
+    expect([reader.end(), body, reader.keepsConnection]).toEqual([true, "abc", false]);
+    const ends = (...lines: string[]) => read(text(...lines)).reader.end();
+    expect(ends("HTTP/1.1 200 OK", "Content-Length: 4", "", "abc")).toBe(false);
+    expect(ends("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "3", "abc", "")).toBe(false);
+    expect(ends("HTTP/1.1 200 OK", "A: b")).toBe(false);
   });
 });
 
 it("says when the connection cannot be used again", () => {
-  const keeps = (...lines: string[]) => read(text(...lines)).keepsConnection;
+  const keeps = (...lines: string[]) => read(text(...lines)).reader.keepsConnection;
   expect(keeps("HTTP/1.1 204 x", "", "")).toBe(true);
   expect(keeps("HTTP/1.1 204 x", "Connection: Close", "", "")).toBe(false);
   expect(keeps("HTTP/1.0 204 x", "", "")).toBe(false);

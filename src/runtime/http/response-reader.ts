@@ -1,17 +1,25 @@
-/** A response that was read to its end. */
-export type WholeResponse = {
+import { ConnectionFailure } from "./connection-failure.ts";
+
+export type ResponseHead = {
   status: number;
   /** By name in lower case; several of one name are joined, as HTTP allows. */
   headers: Readonly<Record<string, string>>;
-  body: Buffer;
 };
 
-/** What arrived is not the response that HTTP/1.1 describes, or it is longer than allowed. */
-export class ResponseProblem extends Error {
+/** What the reader calls as a response arrives. */
+export type ResponseParts = {
+  /** The server agrees to be sent the body of the request (status 100). */
+  onContinue?(): void;
+  onHead?(head: ResponseHead): void;
+  onBody(bytes: Buffer): void;
+};
+
+/** What arrived is not a response as HTTP/1.1 describes it, or it is longer than allowed. */
+export class ResponseProblem extends ConnectionFailure {
   readonly isTooLarge: boolean;
 
-  constructor(message: string, isTooLarge = false) {
-    super(message);
+  constructor(what: string, isTooLarge = false) {
+    super(isTooLarge ? what : `the response is no HTTP: ${what}`, { wasStale: false, wasSent: true });
     this.name = "ResponseProblem";
     this.isTooLarge = isTooLarge;
   }
@@ -22,14 +30,21 @@ const headBytesMax = 16 * 1024;
 
 type State = "status" | "headers" | "body" | "chunk size" | "chunk" | "chunk end" | "trailers" | "whole";
 
-/** Reads one response, in pieces of any size. */
+type ReaderOptions = {
+  bodyBytesMax: number;
+  /** The response to HEAD has the length of a body, and no body. */
+  isBodyless?: boolean;
+};
+
+/** Reads one response, in pieces of any size. Why: ADR 0060, ADR 0113. */
 export class ResponseReader {
+  readonly #parts: ResponseParts;
   readonly #bodyBytesMax: number;
+  readonly #isBodyless: boolean;
   #state: State = "status";
   #status = 0;
   #isHttp10 = false;
   #headers: Record<string, string> = Object.create(null);
-  readonly #parts: Buffer[] = [];
   #bodyBytes = 0;
   /** Of the body or of the current chunk; infinite if the body ends with the connection. */
   #left = 0;
@@ -39,13 +54,19 @@ export class ResponseReader {
   #hasStarted = false;
   #hasMore = false;
 
-  constructor(bodyBytesMax: number) {
+  constructor(parts: ResponseParts, { bodyBytesMax, isBodyless = false }: ReaderOptions) {
+    this.#parts = parts;
     this.#bodyBytesMax = bodyBytesMax;
+    this.#isBodyless = isBodyless;
   }
 
   /** Whether anything of it has arrived. */
   get hasStarted(): boolean {
     return this.#hasStarted;
+  }
+
+  get hasHead(): boolean {
+    return this.#state !== "status" && this.#state !== "headers";
   }
 
   /** Takes what has arrived; returns true as soon as the response is whole. Throws a ResponseProblem. */
@@ -68,10 +89,10 @@ export class ResponseReader {
     return this.#state === "whole";
   }
 
-  get response(): WholeResponse {
-    const { length } = this.#parts;
-    const body = length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts, this.#bodyBytes);
-    return { status: this.#status, headers: this.#headers, body };
+  /** How long the server keeps the connection for another request, by its own words. */
+  get keptSec(): number {
+    const seconds = /\btimeout=(\d{1,9})/.exec(this.#headers["keep-alive"] ?? "")?.[1];
+    return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds);
   }
 
   /** Whether the connection can be used for another request. */
@@ -85,8 +106,8 @@ export class ResponseReader {
     const end = Math.min(bytes.length, offset + this.#left);
     this.#bodyBytes += end - offset;
     if (this.#bodyBytes > this.#bodyBytesMax) throw tooLarge(this.#bodyBytesMax);
-    this.#parts.push(bytes.subarray(offset, end));
     this.#left -= end - offset;
+    this.#parts.onBody(bytes.subarray(offset, end));
     if (this.#left === 0) this.#state = this.#state === "chunk" ? "chunk end" : "whole";
     return end;
   }
@@ -143,22 +164,28 @@ export class ResponseReader {
   }
 
   #beginBody(): void {
-    const { "content-length": length, "transfer-encoding": encoding } = this.#headers;
+    this.#headBytes = 0;
     if (this.#status < 200) {
       // An answer such as 103 comes before the one that counts.
       if (this.#status === 101) throw new ResponseProblem("it changes the protocol");
+      if (this.#status === 100) this.#parts.onContinue?.();
       this.#headers = Object.create(null);
       this.#state = "status";
-    } else if (this.#status === 204 || this.#status === 304) this.#state = "whole";
-    else if (encoding !== undefined) {
+      return;
+    }
+    if (this.#isBodyless || this.#status === 204 || this.#status === 304) this.#state = "whole";
+    else this.#findLength();
+    this.#parts.onHead?.({ status: this.#status, headers: this.#headers });
+  }
+
+  #findLength(): void {
+    const { "content-length": length, "transfer-encoding": encoding } = this.#headers;
+    if (encoding !== undefined) {
       if (encoding.toLowerCase() !== "chunked" || length !== undefined)
         throw new ResponseProblem("its length cannot be told");
       this.#state = "chunk size";
-    } else this.#beginPlainBody(length);
-    this.#headBytes = 0;
-  }
-
-  #beginPlainBody(length: string | undefined): void {
+      return;
+    }
     if (length !== undefined && !/^\d{1,15}$/.test(length))
       throw new ResponseProblem("its length is not a number");
     this.#left = length === undefined ? Number.POSITIVE_INFINITY : Number(length);

@@ -1,10 +1,10 @@
-import { Agent as HttpAgent } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
 import { WritError } from "../../core/errors.ts";
 import { backOffMs } from "../clock/back-off.ts";
 import { type Clock, systemClock } from "../clock/clock.ts";
+import { ConnectionFailure } from "../http/connection-failure.ts";
 import { ConnectionPool } from "../http/connection-pool.ts";
-import { ConnectionFailure } from "../http/http-exchange.ts";
+import { connectionTo, connectMsMax } from "../http/open-connection.ts";
+import type { FindConnection } from "../http/open-request.ts";
 import { hubAddressesMax, joinPath, listHubAddresses, parseHubAddress } from "./hub-address.ts";
 import { HubChoice } from "./hub-choice.ts";
 import { HubPulse } from "./hub-pulse.ts";
@@ -39,7 +39,7 @@ export type PooledHub = {
   url: URL;
   calls: ConnectionPool;
   /** A stream holds its connection for hours; in the shared pool it would starve the short calls. */
-  streamAgent: HttpAgent;
+  streamConnection: FindConnection;
   /** Only with several hubs. */
   pulse: HubPulse | undefined;
   /** Whether it was given to this client, or has accepted a call since another hub named it. */
@@ -111,9 +111,8 @@ export class HubPool {
   }
 
   close(): void {
-    for (const { calls, streamAgent, pulse } of this.#hubs) {
+    for (const { calls, pulse } of this.#hubs) {
       calls.close();
-      streamAgent.destroy();
       pulse?.close();
     }
   }
@@ -239,17 +238,16 @@ function addressOf({ url }: PooledHub): string {
 }
 
 function openHub(address: string, options: HubPoolOptions, failed: () => void): PooledHub {
-  const { allowInsecure = false, ca, connectionsMax = connectionsMaxDefault } = options;
+  const { allowInsecure = false, ca, connectionsMax = connectionsMaxDefault, clock = systemClock } = options;
   const url = parseHubAddress(address, { allowInsecure });
-  const isTls = url.protocol === "https:";
-  const trust = isTls ? { ca, minVersion: "TLSv1.3" as const } : {};
+  const tls = { ca, minVersion: "TLSv1.3" } as const;
   return {
     url,
     failed,
     isProven: true,
     pulse: undefined,
-    calls: new ConnectionPool({ url, ca, connectionsMax }),
-    streamAgent: new (isTls ? HttpsAgent : HttpAgent)({ keepAlive: false, ...trust }),
+    calls: new ConnectionPool({ url, tls, connectionsMax }),
+    streamConnection: connectionTo(url, { clock, tls, connectMs: connectMsMax }),
   };
 }
 

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { get as getPlain } from "node:http";
-import { get as getTls } from "node:https";
 import { join } from "node:path";
-import { text as readAll } from "node:stream/consumers";
 import { type Command, InvalidArgumentError } from "commander";
 import type { HealthView } from "../../../contract/routes/probe-routes.ts";
+import { systemClock } from "../../../runtime/clock/clock.ts";
+import { connectionTo } from "../../../runtime/http/open-connection.ts";
+import { callWhole } from "../../../runtime/http/open-request.ts";
 import { isWorkerRunning } from "../../../worker/doctor.ts";
 import { findHome } from "../../connection/connection-settings.ts";
 import type { CliContext } from "../../context.ts";
@@ -17,6 +17,7 @@ type Health = { healthy: boolean; status: string } & Pick<HealthView, "database"
 
 /** Longer than a hub that works ever takes, and shorter than those who ask are patient. */
 const answerMsMax = 10_000;
+const responseBytesMax = 64 * 1024;
 
 /** Exits with 0 or 1: what asks for health in a container knows no other codes. Why: ADR 0077. */
 export function define(command: Command, context: CliContext): void {
@@ -52,20 +53,15 @@ async function healthOfHub(home: string): Promise<Health> {
 }
 
 /** No credential is sent, so it does not matter for which name the certificate was made. */
-function ask(url: URL): Promise<Health> {
-  const get = url.protocol === "https:" ? getTls : getPlain;
-  const signal = AbortSignal.timeout(answerMsMax);
-  return new Promise((resolve, reject) => {
-    const request = get(url, { signal, rejectUnauthorized: false }, (response) => {
-      readAll(response)
-        .then((body) => {
-          const health = JSON.parse(body) as HealthView;
-          resolve({ healthy: response.statusCode === 200, status: statusOf(health), ...fleetOf(health) });
-        })
-        .catch(reject);
-    });
-    request.on("error", reject);
-  });
+async function ask(url: URL): Promise<Health> {
+  const clock = systemClock;
+  const { host, pathname: path } = url;
+  const headers = { connection: "close" };
+  const call = { method: "GET", host, path, headers, clock, timeoutMs: answerMsMax, responseBytesMax };
+  const connection = connectionTo(url, { clock, tls: { rejectUnauthorized: false } });
+  const { status, body } = await callWhole(call, connection);
+  const health = JSON.parse(body.toString()) as HealthView;
+  return { healthy: status === 200, status: statusOf(health), ...fleetOf(health) };
 }
 
 /** With SQLite there is one hub, and nothing to add. */

@@ -1,11 +1,11 @@
-import { Agent as HttpAgent, type IncomingMessage } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
 import { codeOf, WritError } from "../../../core/errors.ts";
 import type { FailureClass, FailureDetail } from "../../../core/jobs/failure.ts";
 import { cutText } from "../../../core/text/cut-text.ts";
 import type { Clock } from "../../../runtime/clock/clock.ts";
+import { ConnectionFailure } from "../../../runtime/http/connection-failure.ts";
 import { collectBody, streamBody } from "../../../runtime/http/http-body.ts";
-import { ConnectionFailure, exchange } from "../../../runtime/http/http-exchange.ts";
+import { connectionTo, connectMsMax } from "../../../runtime/http/open-connection.ts";
+import { type OpenResponse, openRequest } from "../../../runtime/http/open-request.ts";
 import { RunFailure } from "../../runner.ts";
 import type { Capability } from "../delegate-settings.ts";
 import { chatProtocols, errorText } from "./chat-protocol.ts";
@@ -28,16 +28,13 @@ export async function callEndpoint(clock: Clock, call: EndpointCall): Promise<As
   const { capability, prompt, signal } = call;
   const { path, accept, body } = chatProtocols[capability.provider];
   const endpoint = new URL(capability.endpoint);
-  // A connection of its own: it ends with the call.
-  const agent = endpoint.protocol === "https:" ? new HttpsAgent() : new HttpAgent();
-  const response = await exchange({
-    hub: endpoint,
-    path: endpoint.pathname.replace(/\/+$/, "") + path,
-    agent,
+  const request = {
     method: "POST",
+    host: endpoint.host,
+    path: endpoint.pathname.replace(/\/+$/, "") + path,
     headers: {
-      host: endpoint.host,
       accept,
+      connection: "close",
       "content-type": "application/json",
       ...(call.apiKey === undefined ? {} : { authorization: `Bearer ${call.apiKey}` }),
     },
@@ -45,17 +42,20 @@ export async function callEndpoint(clock: Clock, call: EndpointCall): Promise<As
     signal,
     clock,
     timeoutMs: capability.timeoutMs,
-  });
-  if (response.statusCode !== 200) throw await refusal(clock, call, response);
-  return streamBody(response, { clock, signal, idleTimeoutMs: undefined, address: endpoint.origin });
+  };
+  const response = await openRequest(request, connectionTo(endpoint, { clock, connectMs: connectMsMax }));
+  if (response.status !== 200) throw await refusal(clock, call, response);
+  return streamBody(response.body, { clock, signal, idleTimeoutMs: undefined, address: endpoint.origin });
 }
 
 /** A redirect is not followed: the key is for this endpoint only. */
-async function refusal(clock: Clock, call: EndpointCall, response: IncomingMessage): Promise<RunFailure> {
-  const { capability, signal } = call;
-  const status = response.statusCode ?? 0;
+async function refusal(
+  clock: Clock,
+  { capability, signal }: EndpointCall,
+  { status, body }: OpenResponse,
+): Promise<RunFailure> {
   const options = { clock, signal, timeoutMs: capability.timeoutMs, bytesMax: refusalBytesMax };
-  const said = await collectBody(response, options).then(messageIn, () => undefined);
+  const said = await collectBody(body, options).then(messageIn, () => undefined);
   signal.throwIfAborted();
   const [code, detail] = verdicts[status] ?? (status >= 500 ? later : never);
   const why = said === undefined ? "" : `: ${said}`;
