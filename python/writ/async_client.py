@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, AsyncIterator, Callable, Iterable, Mapping, Optional
 
 from .client import Writ
-from .errors import JobFailed, WritError
+from .errors import JobFailed, TimedOut, WritError
+from .looks import first_look_sec
 
 # Each has a connection of its own to the hub. More calls than this wait for a thread.
 threads_max = 16
@@ -60,8 +61,13 @@ class AsyncWrit:
     async def wait_all(self, job_ids: Iterable[str], timeout_sec: Optional[float] = None) -> Any:
         """The jobs when all have ended, in the order of the ids."""
         waits = [asyncio.ensure_future(self.wait(job_id, timeout_sec)) for job_id in job_ids]
+        # Each wait looks at least once, and many of them wait for a thread.
+        limit_sec = None if timeout_sec is None else timeout_sec + first_look_sec
         try:
-            return list(await asyncio.gather(*waits))
+            return list(await asyncio.wait_for(asyncio.gather(*waits), limit_sec))
+        except asyncio.TimeoutError:
+            ended = sum(wait.done() and not wait.cancelled() and wait.exception() is None for wait in waits)
+            raise TimedOut(f"only {ended} of {len(waits)} jobs were seen to end within {timeout_sec} s") from None
         finally:
             for wait in waits:
                 wait.cancel()

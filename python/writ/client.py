@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from .connection import Connection, pause_sec
 from .errors import JobFailed, TimedOut, WritError
-from .looks import Looks, ended
+from .looks import Looks, ended, first_look_sec
 
 batch_jobs_max = 1000
 # A batch may have 8 MiB; the rest is for commas and brackets.
@@ -89,6 +89,9 @@ class Writ:
         for job_id in ids:
             left_sec = None if give_up_at is None else max(0.0, give_up_at - time.monotonic())
             try:
+                # Each wait looks at least once, which would add up.
+                if give_up_at is not None and time.monotonic() > give_up_at + first_look_sec:
+                    raise TimedOut("the time was over before all were looked at")
                 if job_id not in found:
                     found[job_id] = self.wait(job_id, left_sec)
             except TimedOut as error:

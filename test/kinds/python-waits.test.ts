@@ -78,6 +78,41 @@ for error_sec in (2, 0.5):
     );
   });
 
+  test("a wait for many jobs ends in time, even if all of them have ended and only the looks at them take long", async () => {
+    const printed = await python(`
+import asyncio, threading, writ.client, writ.looks
+from writ import AsyncWrit, TimedOut, Writ
+
+class Clock:
+    now = 100.0
+    def monotonic(self): return self.now
+
+clock = writ.client.time = writ.looks.time = Clock()
+def slow(*_, **__):
+    clock.now += 0.4
+    return {"id": "j", "status": "completed"}
+hub = Writ("http://127.0.0.1:1", "t")
+hub._hub.call = slow
+print(len(hub.wait_all([f"j{n}" for n in range(5)], 2)))
+clock.now = 100.0
+try: hub.wait_all([f"j{n}" for n in range(1000)], 2)
+except TimedOut as error: print(f"{clock.now - 100:.1f} {error.message}")
+
+never = threading.Event()
+async_hub = AsyncWrit("http://127.0.0.1:1", "t")
+async_hub._writ._hub.call = lambda *_, **__: never.wait()
+async def give_up():
+    try: await async_hub.wait_all(["j", "k"], 0.1)
+    except TimedOut as error: print(error.message)
+    never.set()
+asyncio.run(give_up())`);
+    expect(printed).toEqual([
+      "5",
+      expect.stringMatching(/^3\.[02] only 8 of 1000 jobs were seen to end within 2 s/),
+      "only 0 of 2 jobs were seen to end within 0.1 s",
+    ]);
+  });
+
   test("a wait outlasts a hub that is away for longer than a call is repeated, and ends as TimedOut", async () => {
     const printed = await python(`
 import asyncio, writ.client, writ.looks
