@@ -57,6 +57,8 @@ class Attempts:
         self._held: dict[tuple[str, int], Job] = {}
         self._seen: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
+        # What the hub accepts beyond version 0.1, as it said when this worker last registered.
+        self.hub_accepts: frozenset[str] = frozenset()
 
     def held(self) -> list[Job]:
         with self._lock:
@@ -166,6 +168,8 @@ class Attempts:
     def _failure_of(self, job: Job, error: BaseException) -> dict[str, Any]:
         try:
             ending = error.ending() if isinstance(error, _Refusal) else ending_of(error)
+            if "final" not in self.hub_accepts:
+                ending.pop("final", None)
             return job.report(ending, self._key.sign)
         except Exception as problem:  # such as a partial result that is not JSON
             return self._plain_failure(job, f"{type(error).__name__}, which cannot be reported: {problem}")

@@ -105,7 +105,7 @@ class Writ:
         already is an error with the code STATE_CONFLICT.
         """
         path = f"/jobs/{quote(job_id, safe='')}"
-        status, _ = self._hub.call_for_status("DELETE", path, retry_sec=self._retry_sec)
+        status = self._hub.call_for_reply("DELETE", path, retry_sec=self._retry_sec).status
         return "asked" if status == 202 else "over"
 
     def stream(self, job_id: str, stream: str = "stdout") -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import random
 import ssl
 import threading
 import time
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from .errors import HubUnreachable, WritError
 from .home import find_hub
@@ -25,6 +25,14 @@ unknown_statuses = (401, 429)
 # What a connection says that was closed at the other end; with TLS, SSLEOFError when something is sent there.
 hung_up = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError)
 Answer = TypeVar("Answer")
+
+
+class Reply(NamedTuple):
+    """An answer of the hub; `json` is None if it has no body."""
+
+    status: int
+    json: Any
+    headers: Mapping[str, str]
 
 
 class Connection:
@@ -69,11 +77,11 @@ class Connection:
         until: Optional[threading.Event] = None,
         deadline: Optional[float] = None,
     ) -> Any:
-        """The answer's JSON, or None if it has no body; as `call_for_status` otherwise."""
+        """The answer's JSON, or None if it has no body; as `call_for_reply` otherwise."""
         options: dict[str, Any] = {"headers": headers, "timeout_sec": timeout_sec, "until": until, "deadline": deadline}
-        return self.call_for_status(method, path, body, retry_sec=retry_sec, **options)[1]
+        return self.call_for_reply(method, path, body, retry_sec=retry_sec, **options).json
 
-    def call_for_status(
+    def call_for_reply(
         self,
         method: str,
         path: str,
@@ -84,9 +92,9 @@ class Connection:
         retry_sec: float = 0.0,
         until: Optional[threading.Event] = None,
         deadline: Optional[float] = None,
-    ) -> tuple[int, Any]:
+    ) -> Reply:
         """
-        The answer's status and JSON, or None if it has no body. Raises WritError. Repeats a call that may succeed later, for `retry_sec`
+        The answer's status, JSON and headers. Raises WritError. Repeats a call that may succeed later, for `retry_sec`
         seconds and only until the event is set. `deadline` is when the caller's time is over, by time.monotonic(): no pause
         and no wait for an answer lasts longer.
         """
@@ -114,16 +122,16 @@ class Connection:
         headers: Mapping[str, str],
         timeout_sec: float,
         deadline: Optional[float],
-    ) -> tuple[int, Any]:
+    ) -> Reply:
         is_raw = isinstance(body, bytes)
         content = body if is_raw or body is None else json.dumps(body, allow_nan=False).encode()
         kind = "application/octet-stream" if is_raw else "application/json"
         sent = {**self._headers(), **({} if content is None else {"Content-Type": kind}), **headers}
-        status, text = self._at_some_hub(lambda hub: self._answer(hub, method, path, content, sent, _within(timeout_sec, deadline)))
+        response, text = self._at_some_hub(lambda hub: self._answer(hub, method, path, content, sent, _within(timeout_sec, deadline)))
         if not text:
-            return status, None
+            return Reply(response.status, None, response.headers)
         try:
-            return status, json.loads(text)
+            return Reply(response.status, json.loads(text), response.headers)
         except ValueError:
             raise WritError("HTTP_ERROR", f"{self.url} answered what is not JSON", status=502) from None
 
@@ -165,11 +173,11 @@ class Connection:
 
     def _answer(
         self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
-    ) -> tuple[int, bytes]:
+    ) -> tuple[http.client.HTTPResponse, bytes]:
         response, text = self._exchange(hub, method, path, content, headers, timeout_sec)
         if response.status >= 300:
             raise _error_of(response, text)
-        return response.status, text
+        return response, text
 
     def _exchange(
         self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float

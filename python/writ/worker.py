@@ -302,7 +302,9 @@ class Worker:
             "public_key": self._key.public_pem,
             "version": "python-0.1.0",
         }
-        self._hub.call("POST", "/workers/register", body)
+        # All of these fields are of version 0.1. A hub of that version has no such header.
+        accepts = self._hub.call_for_reply("POST", "/workers/register", body).headers.get("Writ-Accepts", "")
+        self._attempts.hub_accepts = frozenset(name.strip() for name in accepts.split(","))
 
     def _work(self, slot: Slot) -> None:
         """One slot: claims a job, runs it, and claims the next."""

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { abilitiesHeader, hubAbilities } from "../contract/hub-abilities.ts";
 import type { RunSpec } from "../contract/kinds.ts";
 import type { JsonValue } from "../core/text/json-value.ts";
 import { canonicalize } from "../signing/canonical.ts";
@@ -72,6 +73,8 @@ export class FakeHub {
   readonly outputs = new Map<string, Buffer>();
   /** Given out by the next claims. */
   queue: TestJob[] = [];
+  /** What it names to a worker that registers; a hub of version 0.1 has no such header. */
+  abilities: string | undefined = hubAbilities.join(", ");
   /** Used as the response while it returns something. */
   intercept: (call: Call) => { status: number; body?: unknown } | undefined = () => undefined;
   leaseMs = 60_000;
@@ -135,6 +138,8 @@ export class FakeHub {
     for (const look of [...this.#listeners]) look();
     if (answer === undefined) return;
     const { status, body } = answer;
+    if (path === "/workers/register" && this.abilities !== undefined)
+      response.setHeader(abilitiesHeader, this.abilities);
     response
       .writeHead(status, { "content-type": "application/json" })
       .end(body === undefined ? "" : JSON.stringify(body));

@@ -3,11 +3,10 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hubAbilities } from "../../src/contract/hub-abilities.ts";
 import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
 import { createHttpClient } from "../../src/runtime/http/http-client.ts";
-import { warningLogger } from "../../src/runtime/log/logger.ts";
-import { createHubCalls, type Registration } from "../../src/worker/hub/hub-calls.ts";
-import { registerWithHub } from "../../src/worker/hub/register-with-hub.ts";
+import { createHubCalls } from "../../src/worker/hub/hub-calls.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
@@ -67,6 +66,19 @@ describe.each(pairs)("$name", ({ isNewHub }) => {
     return (await (await fetch(`${hub.url}/api/v1${path}`, { headers })).json()) as T;
   }
 
+  async function submit(job: object): Promise<{ id: string }> {
+    const headers = { authorization: `Bearer ${hub.token}`, "content-type": "application/json" };
+    const request = { method: "POST", headers, body: JSON.stringify(job) };
+    return (await (await fetch(`${hub.url}/api/v1/jobs`, request)).json()) as { id: string };
+  }
+
+  function untilEnded(id: string): Promise<JobView> {
+    return eventually("the job has ended", async () => {
+      const view = await get<JobView>(`/jobs/${id}`);
+      return view.completed_at !== null && view;
+    });
+  }
+
   async function jobctl(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const words = ["--home", hub.home, ...args];
     return promisify(execFile)(theirs.program("jobctl"), words, { env: theirs.env }).then(
@@ -95,19 +107,8 @@ describe.each(pairs)("$name", ({ isNewHub }) => {
   });
 
   testBoth("a function runs, and its receipt verifies", async () => {
-    const job = { type: "double", run: { kind: "handler", params: { number: 21 } } };
-    const headers = { authorization: `Bearer ${hub.token}`, "content-type": "application/json" };
-    const answer = await fetch(`${hub.url}/api/v1/jobs`, {
-      method: "POST",
-      headers,
-      body: JSON.stringify(job),
-    });
-    const { id } = (await answer.json()) as { id: string };
-    const ended = await eventually("the function has ended", async () => {
-      const view = await get<JobView>(`/jobs/${id}`);
-      return view.completed_at !== null && view;
-    });
-    expect(ended).toMatchObject({ status: "completed", result: 42 });
+    const { id } = await submit({ type: "double", run: { kind: "handler", params: { number: 21 } } });
+    expect(await untilEnded(id)).toMatchObject({ status: "completed", result: 42 });
     expect(await jobctl("verify", id)).toMatchObject({ code: 0 });
   });
 
@@ -118,23 +119,30 @@ describe.each(pairs)("$name", ({ isNewHub }) => {
     expect(await get<JobView>(`/jobs/${id}`)).toMatchObject({ status: "failed", fail_code: "CANCELLED" });
   });
 
-  testBoth("a worker that knows more than the hub is registered with what the hub knows", async () => {
+  testBoth("a worker of today tells a hub only what that has named", async () => {
     const client = createHttpClient({ baseUrls: [hub.url], token: hub.token });
-    const said: string[] = [];
-    const logger = warningLogger((sentence) => said.push(sentence));
     const calls = createHubCalls(client, { workerId: "newer", bootId: "boot", timeoutMs: 60_000 });
-    const known = { worker_id: "newer", cores: 2, ram_gb: 1, tags: ["mine"] };
-    const registration = {
-      ...known,
-      colour: { of: "its case" },
-      capabilities_of_2027: ["x"],
-    } as Registration;
-    await registerWithHub({ calls, logger }, registration, AbortSignal.timeout(60_000));
+    const agent_problems = [{ agent: "coder", why: "it is not installed" }];
+    const registration = { worker_id: "newer", cores: 2, ram_gb: 1, tags: ["mine"], agent_problems };
+    await calls.register(registration, AbortSignal.timeout(60_000));
     client.close();
-    const workers = await get<WorkerView[]>("/workers");
-    expect(workers.find(({ id }) => id === "newer")).toMatchObject({ cores: 2, tags: ["mine"] });
-    expect(said).toEqual([]);
+    expect(hubAbilities.map(calls.accepts)).toEqual(hubAbilities.map(() => isNewHub));
+    const registered = (await get<WorkerView[]>("/workers")).find(({ id }) => id === "newer");
+    expect(registered).toMatchObject({ cores: 2, tags: ["mine"] });
+    expect(registered?.agent_problems).toEqual(isNewHub ? agent_problems : undefined);
   });
+
+  testBoth(
+    "a failure that only one of them can call final is an ordinary one: the job is tried again",
+    async () => {
+      const job = { type: "refuse", run: { kind: "handler", params: null }, max_attempts: 2 };
+      const { id } = await submit(job);
+      const ended = await untilEnded(id);
+      expect(ended).toMatchObject({ status: "quarantined", fail_code: "EXECUTION_ERROR", attempt: 2 });
+      const reasons = ended.fail_history.map(({ reason }) => reason);
+      expect(reasons).toEqual([1, 2].map(() => expect.stringContaining("it is no use to try again")));
+    },
+  );
 
   testBoth("the worker leaves in order", async () => {
     expect(await worker.stop()).toBe(0);

@@ -12,11 +12,20 @@ export async function withOldSources<T>(commit: string, use: (dir: string) => T 
     const archive = execFileSync("git", ["archive", commit], { cwd: root, maxBuffer: 2 ** 28 });
     execFileSync("tar", ["-x", "-C", dir], { input: archive });
     if (hasSamePackages(dir)) symlinkSync(join(root, "node_modules"), join(dir, "node_modules"));
-    else execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: dir, stdio: "inherit" });
+    else installInto(dir);
     return await use(dir);
   } finally {
     rmSync(dir, { recursive: true });
   }
+}
+
+/**
+ * Not `npm ci`: it refuses a lock file that lacks the optional packages of other platforms, and this keeps what is locked too. What
+ * set-up makes, such as the dashboard, is that of today.
+ */
+function installInto(dir: string): void {
+  execFileSync("npm", ["install", "--no-save", "--ignore-scripts"], { cwd: dir, stdio: "inherit" });
+  symlinkSync(join(root, "node_modules/.writ"), join(dir, "node_modules/.writ"));
 }
 
 /** Whether what the old programs load is installed here, in the same versions. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { hubAbilities } from "../../src/contract/hub-abilities.ts";
 import type { Route } from "../../src/contract/routes/route.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
 import { waitCodes } from "../../src/contract/why-view.ts";
@@ -28,6 +29,11 @@ test("the page lists every field that is newer than version 0.1, with its format
   const expected = Object.entries(fieldFormats).map(([field, format]) => [`\`${field}\``, String(format)]);
   const shown = advice(page, tableLines(["field", "format"], expected));
   expect(readTable(readBlock(page, "formats")), shown).toEqual(expected);
+});
+
+test("the page lists everything that a hub names in Writ-Accepts", () => {
+  const written = readTable(readBlock(page, "abilities"));
+  expect(written.map(([name]) => name)).toEqual(hubAbilities.map((name) => `\`${name}\``));
 });
 
 test("the page lists every code of `why`", () => {

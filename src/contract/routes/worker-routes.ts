@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { jobDocument } from "../document.ts";
+import { abilitiesHeader } from "../hub-abilities.ts";
 import { jobId, queryInteger, text, workerId } from "../shapes/fields.ts";
 import * as reports from "../shapes/report-shapes.ts";
 import * as shapes from "../shapes/worker-shapes.ts";
@@ -28,7 +29,13 @@ export const workerRoutes = {
     summary: "Register a worker, or update its registration",
     body: shapes.workerRegistration,
     bodyBytesMax: bodyBytes.batch,
-    answers: { 204: done, 409: { description: "The worker is registered with a different public key" } },
+    answers: {
+      204: {
+        ...done,
+        headers: { [abilitiesHeader]: "What the hub accepts beyond version 0.1; register again with it" },
+      },
+      409: { description: "The worker is registered with a different public key" },
+    },
   }),
   heartbeatWorker: route({
     method: "POST",

@@ -33,31 +33,28 @@ test("a hub that asks for output for ever gets the outcome all the same, without
   ]);
 });
 
-test("a hub that does not accept the parts of a receipt gets its text, and those of later jobs at once", async () => {
+test("a hub that writes another receipt from its parts gets our text", async () => {
   const ends = refuseEnds(({ receipt_parts: parts }) =>
-    parts === undefined ? null : unknownField("receipt_parts"),
+    parts === undefined ? null : wrongField("receipt_parts.sha256"),
   );
   stage.hub.queue = [says("hello")];
   await start(stage);
-  const first = await endingOf(stage, 1);
-  expect(JSON.parse(first["receipt"] as string)).toMatchObject({ exit_code: 0, job_id: testJobId(1) });
+  const { receipt } = (await endingOf(stage, 1)) as unknown as { receipt: string };
+  expect(JSON.parse(receipt)).toMatchObject({ exit_code: 0, job_id: testJobId(1) });
+  const [parted] = ends as unknown as { receipt_parts: { sha256: string } }[];
   expect(ends).toHaveLength(2);
-  expect(sha256Hex(first["receipt"] as string)).toBe(
-    (ends[0] as unknown as { receipt_parts: { sha256: string } }).receipt_parts.sha256,
-  );
-  stage.hub.queue = [says("hello", 2)];
-  stage.hub.command("work");
-  await endingOf(stage, 2);
-  expect(ends).toHaveLength(3);
+  expect(sha256Hex(receipt)).toBe(parted!.receipt_parts.sha256);
 });
 
-test("a hub that does not know the sizes gets the end without them", async () => {
-  const ends = refuseEnds(({ output: told }) => (told === undefined ? null : unknownField("output")));
+test("a field that the hub refuses is not left out: the result becomes a failure that says so", async () => {
+  const ends = refuseEnds(({ code }) => (code === undefined ? wrongField("output") : null));
   stage.hub.queue = [says("hello")];
   await start(stage);
-  expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
+  expect(await endingOf(stage, 1)).toMatchObject({
+    code: "EXECUTION_ERROR",
+    reason: expect.stringContaining("the hub refused the result: INVALID_ARGUMENT: output"),
+  });
   expect(ends).toHaveLength(2);
-  expect(output(stage, 1)).toBe("hello");
 });
 
 test("a hub that takes no more of what it has lost is told what it has, and the receipt says the same", async () => {
@@ -128,8 +125,8 @@ test("what a function has logged is sent again too; one that says nothing makes 
 type Refusal = { code: string; message: string; details: object };
 
 /**
- * Answers ends with what `judge` says to each of them, as long as it refuses; gives all that were told. It is an old hub,
- * which does not know that output can come with an end, so all of it is sent before.
+ * Answers ends with what `judge` says to each of them, as long as it refuses; gives all that were told. It allows no
+ * output in an end, so all of it is sent before.
  */
 function refuseEnds(judge: (end: Ending) => Refusal | null): Ending[] {
   const ends: Ending[] = [];
@@ -137,7 +134,7 @@ function refuseEnds(judge: (end: Ending) => Refusal | null): Ending[] {
     if (path !== "/jobs/results") return undefined;
     const [end] = (body as { items: [Ending] }).items;
     if ("small_output" in end)
-      return { status: 200, body: { items: [{ job_id: end.job_id, error: unknownField("small_output") }] } };
+      return { status: 200, body: { items: [{ job_id: end.job_id, error: tooLarge }] } };
     const error = judge(end);
     ends.push(end);
     return error === null ? undefined : { status: 200, body: { items: [{ job_id: end.job_id, error }] } };
@@ -145,8 +142,10 @@ function refuseEnds(judge: (end: Ending) => Refusal | null): Ending[] {
   return ends;
 }
 
-function unknownField(path: string): Refusal {
-  const message = "is not a known field";
+const tooLarge: Refusal = { code: "TOO_LARGE", message: "", details: {} };
+
+function wrongField(path: string): Refusal {
+  const message = "must be another";
   return {
     code: "INVALID_ARGUMENT",
     message: `${path}: ${message}`,

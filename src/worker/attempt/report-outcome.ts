@@ -4,13 +4,15 @@ import { outputLimitReason, type RunOutcome } from "../../runners/runner.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 import type { HeldJob } from "../claims/held-jobs.ts";
 import { type ReleaseDeps, releaseLease } from "../claims/release-lease.ts";
+import type { HubCalls } from "../hub/hub-calls.ts";
 import type { AttemptOutput } from "./attempt-output.ts";
 import { partsOf, receiptOf } from "./receipt.ts";
 import { reportItem, type Told } from "./report-item.ts";
 import type { Reported, ResultReporter } from "./report-results.ts";
 
 type OutcomeDeps = ReleaseDeps & {
-  reporter: Pick<ResultReporter, "report" | "mayPartReceipts">;
+  calls: Pick<HubCalls, "accepts">;
+  reporter: Pick<ResultReporter, "report">;
   /** No process can be caged here at present. */
   onSandboxDown(reason: string): void;
 };
@@ -30,7 +32,7 @@ const shipAgainMax = 3;
 
 /**
  * Reports to the hub how an attempt has ended, with a receipt. Resolves when the hub has answered, or when the outcome
- * no longer matters, with what became of it. Why: ADR 0057, ADR 0078.
+ * no longer matters, with what became of it. Why: ADR 0057, ADR 0114.
  */
 export async function reportOutcome(
   deps: OutcomeDeps,
@@ -62,9 +64,9 @@ export async function reportOutcome(
 
 /**
  * The report contains how much output the hub has accepted, so that a hub that has lost some of it says so before it
- * accepts the end. It then gets the rest from our copy, and the end again. Little output is in the report itself; if the
- * hub does not take it there, it is sent first, like that of a long job. A hub that is older than this worker accepts
- * only the fields that it knows, and gets the end without the others.
+ * accepts the end. It then gets the rest from our copy, and the end again. Little output is in the report itself; if that is
+ * more than the hub allows, it is sent first, like that of a long job. A hub that writes another receipt from its parts gets
+ * our text.
  */
 async function reportEnd(
   deps: OutcomeDeps,
@@ -73,29 +75,25 @@ async function reportEnd(
   facts: EndFacts,
 ): Promise<Reported> {
   const { output } = facts;
-  const leftOut = new Set<string>();
-  // Each turn leaves out one more field, or sends the output once more.
+  const mayBeFinal = deps.calls.accepts("final");
+  let isReceiptWhole = false;
+  // Each turn sends the receipt or the output in the other way, once, or the output that was lost once more.
   for (let shipped = 0; ; ) {
     const end = output.isRefused ? outputLimited(outcome) : outcome;
-    const told = without(toldOf(facts, end), leftOut);
-    const reported = await sendEnd(deps, held, end, { ...facts, told });
+    const told = toldOf(facts, end, { isSized: shipped < shipAgainMax, mayBeFinal });
+    const reported = await sendEnd(deps, held, end, { ...facts, told, isReceiptWhole });
     if (reported.kind !== "refused") return reported;
-    const refused = refusedFields(reported);
-    if (refused.includes(receiptParts) && deps.reporter.mayPartReceipts) {
-      deps.reporter.mayPartReceipts = false;
+    if (isAboutReceipt(reported) && !isReceiptWhole) {
+      isReceiptWhole = true;
       continue;
     }
-    const unknown = refused.filter((name) => name in told);
-    for (const name of unknown) leftOut.add(name);
-    const isRefusedWhole = unknown.includes("small_output") || reported.code === "TOO_LARGE";
-    if (isRefusedWhole && "small_output" in told) {
+    if (reported.code === "TOO_LARGE" && "small_output" in told) {
       await output.shipSmall();
       continue;
     }
-    if (unknown.length > 0) continue;
     if (reported.code !== "OUTPUT_INCOMPLETE" || !("output" in told)) return reported;
     await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
-    if (++shipped === shipAgainMax) leftOut.add("output");
+    shipped++;
   }
 }
 
@@ -115,18 +113,16 @@ function outputLimited(outcome: Ended): Ended {
   };
 }
 
-const receiptParts = "receipt_parts";
-
-function without(told: Told, leftOut: ReadonlySet<string>): Told {
-  if (leftOut.size === 0) return told;
-  return Object.fromEntries(Object.entries(told).filter(([name]) => !leftOut.has(name)));
-}
-
-/** What may be left out of a report. */
-function toldOf({ output, startedAtMs, isUnannounced }: EndFacts, outcome: Ended): Told {
+/** What the report contains besides the outcome. A hub of version 0.1 does not know that an end can be final. */
+function toldOf(
+  { output, startedAtMs, isUnannounced }: EndFacts,
+  outcome: Ended,
+  { isSized, mayBeFinal }: { isSized: boolean; mayBeFinal: boolean },
+): Told {
+  const isFinal = outcome.kind === "failed" && outcome.isFinal === true;
   return {
-    ...(outcome.kind === "failed" && outcome.isFinal ? { final: true } : {}),
-    ...(output.sizes === undefined ? {} : { output: output.sizes }),
+    ...(isFinal && mayBeFinal ? { final: true } : {}),
+    ...(output.sizes === undefined || !isSized ? {} : { output: output.sizes }),
     ...(output.small === undefined ? {} : { small_output: inBase64(output.small) }),
     ...(isUnannounced && startedAtMs !== null ? { started_at: startedAtMs } : {}),
   };
@@ -148,8 +144,9 @@ async function sendEnd(
   { reporter }: OutcomeDeps,
   { lease, claim, gone }: HeldJob,
   outcome: Ended,
-  { startedAtMs, endedAtMs, output, told }: EndFacts & { told: Told },
+  end: EndFacts & { told: Told; isReceiptWhole: boolean },
 ): Promise<Reported> {
+  const { startedAtMs, endedAtMs, output, told, isReceiptWhole } = end;
   const facts = {
     startedAtMs,
     endedAtMs,
@@ -158,13 +155,13 @@ async function sendEnd(
   };
   const receipt = receiptOf(claim, outcome, facts);
   const sha256 = sha256Hex(receipt);
-  const signed = reporter.mayPartReceipts ? { receipt_parts: partsOf(claim, facts, sha256) } : { receipt };
+  const signed = isReceiptWhole ? { receipt } : { receipt_parts: partsOf(claim, facts, sha256) };
   return reporter.report(reportItem(lease, outcome, { ...signed, ...told }), gone.signal, sha256);
 }
 
-/** The fields that the hub does not know, or does not accept as they are. */
-function refusedFields({ code, details }: Extract<Reported, { kind: "refused" }>): string[] {
+/** The text that the hub has written from the parts has another hash than ours. */
+function isAboutReceipt({ code, details }: Extract<Reported, { kind: "refused" }>): boolean {
   const issues = details?.["issues"];
-  if (code !== "INVALID_ARGUMENT" || !Array.isArray(issues)) return [];
-  return issues.map((issue) => String(issue?.path).split(".")[0]!);
+  if (code !== "INVALID_ARGUMENT" || !Array.isArray(issues)) return false;
+  return issues.some((issue) => issue?.path === "receipt_parts.sha256");
 }

@@ -35,8 +35,6 @@ const bodyBytesMax = 7 * 1024 ** 2;
 export class ResultReporter {
   readonly #deps: ReporterDeps;
   readonly #signal: AbortSignal;
-  /** Until a hub refuses it, which is older or has computed another receipt: then the text of each receipt is sent. */
-  mayPartReceipts = true;
   #waiting: Waiting[] = [];
   #isSending = false;
   /** Responses in a row that asked to try some item again. */

@@ -7,7 +7,7 @@ import type { HubCalls } from "../hub/hub-calls.ts";
 /** Most stopped jobs have little output left to send: then their end is reported by then, and needs no notice. */
 const noticeAfterMs = 50;
 
-type NoticeDeps = { calls: Pick<HubCalls, "stopped">; clock: Clock; logger: Logger };
+type NoticeDeps = { calls: Pick<HubCalls, "accepts" | "stopped">; clock: Clock; logger: Logger };
 
 /**
  * Tells the hub that the processes of a cancelled attempt are dead, if its end cannot be reported soon because output or
@@ -50,9 +50,10 @@ export class StopNotice {
     await this.#sent;
   }
 
-  /** Tried once: an older hub does not know the call, and the end says the same. */
+  /** Tried once: the end says the same. A hub of version 0.1 has only the end. */
   async #send(exitCode: number): Promise<void> {
     const { lease, gone } = this.#held;
+    if (!this.#deps.calls.accepts("stopped")) return;
     try {
       await this.#deps.calls.stopped(lease, exitCode, gone.signal);
     } catch (error) {

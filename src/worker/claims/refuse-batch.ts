@@ -6,7 +6,11 @@ import type { HubCalls } from "../hub/hub-calls.ts";
 import { type RetryDeps, retryWhileAway } from "../hub/hub-presence.ts";
 import { type Refusal, readableLease } from "./verify-claims.ts";
 
-type RefuseDeps = RetryDeps & { calls: Pick<HubCalls, "refuseClaim">; logger: Logger; quit: AbortSignal };
+type RefuseDeps = RetryDeps & {
+  calls: Pick<HubCalls, "accepts" | "refuseClaim">;
+  logger: Logger;
+  quit: AbortSignal;
+};
 
 /** By then the hub has usually heard of it, and gives this worker nothing; the report is repeated for as long as it takes. */
 const waitMs = 2_000;
@@ -18,6 +22,10 @@ const waitMs = 2_000;
  */
 export async function refuseBatch(deps: RefuseDeps, batch: ClaimedBatch, refusal: Refusal): Promise<void> {
   deps.logger.error({ jobs: batch.jobs.length, ...refusal }, "a claim was refused; none of its jobs runs");
+  if (!deps.calls.accepts("refused-claims")) {
+    deps.logger.warn("the hub is of version 0.1 and takes no report of this; the leases will expire");
+    return;
+  }
   const report = reportOf(batch, refusal);
   const told = retryWhileAway(deps, deps.quit, (signal) => deps.calls.refuseClaim(report, signal)).then(
     ({ returned, paused_until: until }) =>

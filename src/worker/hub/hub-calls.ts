@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { abilitiesHeader, type HubAbility, readAbilities } from "../../contract/hub-abilities.ts";
 import { adminRoutes } from "../../contract/routes/admin-routes.ts";
 import { JsonText } from "../../contract/routes/build-request.ts";
 import { callRoute, openRoute } from "../../contract/routes/call-route.ts";
@@ -58,7 +59,10 @@ type ClaimAsk = {
   signal: AbortSignal;
 };
 
-/** Every call that a worker makes, except the heartbeat, which has a thread and a connection of its own. */
+/**
+ * Every call that a worker makes, except the heartbeat, which has a thread and a connection of its own. `accepts` says what
+ * the hub knows beyond version 0.1. Why: ADR 0114.
+ */
 export function createHubCalls(client: HttpClient, me: Caller) {
   const call: Call = (route, input, { signal, timeoutMs = me.timeoutMs }) =>
     callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input);
@@ -67,13 +71,27 @@ export function createHubCalls(client: HttpClient, me: Caller) {
 
 /** The calls of a worker for itself, or for several attempts at once. */
 function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, timeoutMs }: Caller) {
+  let abilities: ReadonlySet<HubAbility> = new Set();
   return {
     async listKeys(signal: AbortSignal): Promise<KeysView> {
       return (await call(adminRoutes.listKeys, {}, { signal })).body;
     },
 
+    /**
+     * Registers with a hub that may be older than this worker: first with the fields of version 0.1, then with those that
+     * the hub has named, if there are any. Every registration asks anew, because the hub may be another one by then.
+     */
     async register(registration: Registration, signal: AbortSignal): Promise<void> {
+      const { agent_problems, ...body } = registration;
+      const { header } = await call(workerRoutes.registerWorker, { body }, { signal });
+      abilities = readAbilities(header(abilitiesHeader.toLowerCase()));
+      if (agent_problems === undefined || !abilities.has("agent_problems")) return;
       await call(workerRoutes.registerWorker, { body: registration }, { signal });
+    },
+
+    /** Whether the hub has said that it accepts this, when the worker last registered. */
+    accepts(ability: HubAbility): boolean {
+      return abilities.has(ability);
     },
 
     /** Null if there is nothing to do. */

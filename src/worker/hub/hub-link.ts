@@ -7,7 +7,6 @@ import type { Service } from "../../runtime/service.ts";
 import type { ClaimGate } from "../claims/claim-gate.ts";
 import type { HubCalls, Registration } from "./hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps } from "./hub-presence.ts";
-import { registerWithHub } from "./register-with-hub.ts";
 import type { TrustedKeys } from "./trusted-keys.ts";
 
 type HubLinkDeps = RetryDeps & {
@@ -166,9 +165,8 @@ export class HubLink implements Service {
 
   /** The hub signs with a key that it knows this worker to trust, so it must be told which these are. */
   async #register(signal: AbortSignal): Promise<void> {
-    const { calls, registration, keys, logger } = this.#deps;
-    const full = { ...registration(), key_ids: keys.names().slice(-keyIdsMax) };
-    await registerWithHub({ calls, logger }, full, signal);
+    const { calls, registration, keys } = this.#deps;
+    await calls.register({ ...registration(), key_ids: keys.names().slice(-keyIdsMax) }, signal);
     this.#isKnown = true;
     this.#isDue = false;
   }

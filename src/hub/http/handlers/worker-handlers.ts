@@ -1,3 +1,4 @@
+import { abilitiesHeader, hubAbilities } from "../../../contract/hub-abilities.ts";
 import type { workerRoutes } from "../../../contract/routes/worker-routes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
@@ -31,7 +32,7 @@ import { sseHeaders, ssePing, stillAllowed } from "../streams/stream-events.ts";
 export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   async registerWorker({ deps, identity, origin, body }) {
     await registerWorker(deps, { identity, origin, worker: registrationOf(identity, body) });
-    return done;
+    return { status: 204, headers: { [abilitiesHeader]: hubAbilities.join(", ") } };
   },
 
   async heartbeatWorker({ deps, identity, origin, body }) {
