@@ -24,6 +24,7 @@ export const eventTable = {
   TOKEN_ISSUED: { severity: "LOW", live: null },
   TOKEN_REVOKED: { severity: "LOW", live: null },
   TOKEN_REFRESH: { severity: "LOW", live: null },
+  CERT_ISSUED: { severity: "LOW", live: null },
   CERT_REVOKED: { severity: "LOW", live: null },
   WORKER_REGISTERED: { severity: "LOW", live: null },
   WORKER_DEREGISTERED: { severity: "LOW", live: null },

@@ -93,10 +93,10 @@ export type IssueCall = HomeCall & {
 };
 
 export async function issueHomeCert(call: IssueCall): Promise<IssuedCert & { url: string }> {
-  const { user, tenant, isAdmin, out, nowMs } = call;
+  const { user, tenant, isAdmin, out, nowMs, osUser } = call;
   await prepareHome(call.home);
   const hub = await hubAddress(call);
-  const issued = await issueCert(call.home, { user, tenant, isAdmin, out, nowMs, hub });
+  const issued = await issueCert(call.home, { user, tenant, isAdmin, out, nowMs, hub, by: osUser });
   return { ...issued, url: hub.url };
 }
 

@@ -10,6 +10,6 @@ export async function issuedCert(
 ): Promise<string> {
   const out = join(hub.home, freshName("person"));
   const target = { url: hub.url, grpcPort: 1 };
-  const request = { user, tenant, isAdmin, out, hub: target, nowMs: Date.now() };
+  const request = { user, tenant, isAdmin, out, hub: target, by: "root", nowMs: Date.now() };
   return (await issueCert(hub.home, request)).serial;
 }

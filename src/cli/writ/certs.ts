@@ -103,8 +103,8 @@ function defineRevoke(command: Command, context: CliContext): void {
           "give either a serial number or --user NAME; `writ certs list` shows both",
         );
       }
-      const { home, nowMs } = homeCall(context, command);
-      for (const ended of await revokeCerts(home, { serial, user, tenant, nowMs })) {
+      const { home, nowMs, osUser } = homeCall(context, command);
+      for (const ended of await revokeCerts(home, { serial, user, tenant, nowMs, by: osUser })) {
         const view = { serial: ended.serial, revoked: true, issued_here: ended.isIssuedHere };
         print(context, command, view, () => `${ended.serial} is revoked\n`);
         if (!ended.isIssuedHere) context.stderr.write(notIssuedHere(ended.serial));

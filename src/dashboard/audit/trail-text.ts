@@ -21,6 +21,7 @@ export function trailText({ event, details, job_id, tenant_id, ip_address }: Aud
     LOGIN_FAILED: `Failed login${from}`,
     TOKEN_ISSUED: `Issued a token: ${of("role")} ${of("user_id")}`,
     TOKEN_REVOKED: `Revoked a token of ${of("user_id")}`,
+    CERT_ISSUED: `Issued a certificate: ${of("role")} ${of("user_id")}`,
     CERT_REVOKED: `Revoked a certificate of ${of("user_id")}`,
     TOKEN_REFRESH: "Exchanged its token for a new one",
     WORKER_REGISTERED: `Worker ${of("worker_id")} registered`,

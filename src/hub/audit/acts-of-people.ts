@@ -12,6 +12,7 @@ export const kindsOfPeople: EventKind[] = [
   "LOGIN_FAILED",
   "TOKEN_ISSUED",
   "TOKEN_REVOKED",
+  "CERT_ISSUED",
   "CERT_REVOKED",
   "WORKER_TOKEN_ISSUED",
   "WORKER_DEREGISTERED",

@@ -15,6 +15,9 @@ export function certPaths(home: string) {
     /** The fingerprints of the certificates that belong to the home's own person. */
     homeAdmins: join(folder, "home-admins.json"),
     lock: join(folder, "certs.lock"),
+    /** What commands have done and no hub has recorded yet, a file for each act. */
+    unrecorded: join(folder, "unrecorded"),
+    unrecordedLock: join(folder, "unrecorded.lock"),
     client: (user: string) => ({
       folder: join(folder, user),
       cert: join(folder, user, "client.crt"),

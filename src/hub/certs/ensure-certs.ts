@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { defaultTenant } from "../../core/identity.ts";
 import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
+import { noteCertActs } from "./cert-acts.ts";
 import { type CertPaths, certPaths } from "./cert-paths.ts";
 import { userRule } from "./certificate-subject.ts";
 import { withCertsLock } from "./certs-lock.ts";
@@ -61,7 +62,9 @@ export async function renewCerts(home: string, request: CertificateRequest): Pro
   return withCertsLock(home, async () => {
     const authority = await ensureAuthority(paths, request.nowMs);
     const server = await replaceServer(paths, authority, request);
-    await replaceClient(paths, authority, request);
+    await replaceClient(paths, authority, request, (serial) =>
+      noteCertActs(paths, [{ act: "issue", serial, by: request.osUser, at: request.nowMs }]),
+    );
     return { caPem: authority.certPem, server };
   });
 }
@@ -141,6 +144,8 @@ async function replaceClient(
   paths: CertPaths,
   authority: KeyPair,
   request: CertificateRequest,
+  /** Called before anybody can use it. */
+  note: (serial: string) => Promise<void> = async () => {},
 ): Promise<void> {
   const user = clientName(request.osUser);
   const made = await makeClientCertificate(authority, {
@@ -153,6 +158,7 @@ async function replaceClient(
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await noteIssued(paths, made);
   await addHomeAdmin(paths.homeAdmins, fingerprintIn(made.certPem));
+  await note(made.serial);
   await writePair(cert, key, made);
 }
 

@@ -12,7 +12,7 @@ function open() {
   const home = mkdtempSync(join(tmpdir(), "writ-issued-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const issue = async (user: string) => {
-    const request = { user, tenant: "acme", isAdmin: false, out: join(home, "for", user), nowMs };
+    const request = { user, tenant: "acme", isAdmin: false, out: join(home, "for", user), by: "root", nowMs };
     return (await issueCert(home, { ...request, hub: { url: "http://127.0.0.1:1", grpcPort: 2 } })).serial;
   };
   const copyOf = (serial: string) => join(certPaths(home).issued, `${serial}.crt`);

@@ -4,20 +4,23 @@ import { join } from "node:path";
 import { WritError } from "../../core/errors.ts";
 import { writePrivateFile } from "../../runtime/files/private-file.ts";
 import { ensureHome } from "../../runtime/settings/home.ts";
-import { certPaths } from "./cert-paths.ts";
+import { noteCertActs } from "./cert-acts.ts";
+import { type CertPaths, certPaths } from "./cert-paths.ts";
 import { type CertificateSubject, tenantRule, userRule } from "./certificate-subject.ts";
 import { withCertsLock } from "./certs-lock.ts";
 import { checkHubHome } from "./check-hub-home.ts";
 import { ensureAuthority, noteIssued } from "./ensure-certs.ts";
 import { type ListedCert, listCerts } from "./issued-certs.ts";
 import { makeClientCertificate } from "./make-certificate.ts";
-import { addRevocations, serialText } from "./revocations.ts";
+import { addRevocations, readRevocations, serialText } from "./revocations.ts";
 
 type IssueRequest = CertificateSubject & {
   /** The folder that becomes a home on another machine. */
   out: string;
   /** Where that machine finds the hub. */
   hub: { url: string; grpcPort: number };
+  /** The operating system's user who issues it. */
+  by: string;
   nowMs: number;
 };
 
@@ -40,6 +43,7 @@ export async function issueCert(home: string, request: IssueRequest): Promise<Is
     const made = await makeClientCertificate(authority, request);
     // On the list first: a certificate that is not listed could not be revoked by name.
     await noteIssued(paths, made);
+    await noteCertActs(paths, [{ act: "issue", serial: made.serial, by: request.by, at: request.nowMs }]);
     const { url, grpcPort } = request.hub;
     const hubFile = { url, port: portOf(url), grpc_port: grpcPort };
     await writePrivateFile(join(request.out, "client.key"), made.keyPem);
@@ -55,7 +59,14 @@ function hubHome(out: string): WritError {
   return new WritError("INVALID_ARGUMENT", `--out: ${out} is a hub's home; name another folder`);
 }
 
-type RevokeRequest = { serial?: string; user?: string; tenant?: string; nowMs: number };
+type RevokeRequest = {
+  serial?: string;
+  user?: string;
+  tenant?: string;
+  nowMs: number;
+  /** The operating system's user who ran the command. A hub that revokes records it itself. */
+  by?: string;
+};
 
 /** `isIssuedHere` is false for a serial of another authority in WRIT_CLIENT_CA, and for one that was mistyped. */
 type RevokedCert = { serial: string; isIssuedHere: boolean };
@@ -69,10 +80,24 @@ export async function revokeCerts(home: string, request: RevokeRequest): Promise
       request.serial === undefined
         ? await serialsOf(home, request)
         : [await nameSerial(home, request.serial)];
+    if (request.by !== undefined) await noteRevoked(paths, chosen, { by: request.by, at: request.nowMs });
     const entries = chosen.map(({ serial, user }) => ({ serial, user, revoked_at: request.nowMs }));
     await addRevocations(paths.revoked, entries);
     return chosen.map(({ serial, user }) => ({ serial, isIssuedHere: user !== null }));
   });
+}
+
+async function noteRevoked(
+  paths: CertPaths,
+  chosen: Chosen[],
+  done: { by: string; at: number },
+): Promise<void> {
+  const known = new Set((await readRevocations(paths.revoked)).map(({ serial }) => serial));
+  const fresh = chosen.filter(({ serial }) => !known.has(serial));
+  await noteCertActs(
+    paths,
+    fresh.map(({ serial }) => ({ act: "revoke", serial, ...done })),
+  );
 }
 
 /** Certificates in use that expire soon; revoked and replaced ones do not matter. */

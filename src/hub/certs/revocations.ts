@@ -48,15 +48,14 @@ export async function readRevocations(path: string): Promise<Revocation[]> {
   return text === null ? [] : parseEntries(path, text);
 }
 
-/** Call it under the lock. Returns the serials that were not on the list before. */
-export async function addRevocations(path: string, added: Revocation[]): Promise<string[]> {
+/** Call it under the lock. */
+export async function addRevocations(path: string, added: Revocation[]): Promise<void> {
   const present = await readRevocations(path);
   const known = new Set(present.map(({ serial }) => serial));
   const fresh = added.filter(({ serial }) => !known.has(serial));
   if (fresh.length > 0) {
     await writePrivateFile(path, `${JSON.stringify({ revoked: [...present, ...fresh] }, null, 2)}\n`);
   }
-  return fresh.map(({ serial }) => serial);
 }
 
 function parse(path: string, text: string): string[] {

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { WritError } from "../../core/errors.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
+import { takeCertActs } from "../certs/cert-acts.ts";
 import { certPaths } from "../certs/cert-paths.ts";
 import { certificateRequest } from "../certs/certificate-request.ts";
 import { authorityFiles, readClientAuthorities } from "../certs/client-authorities.ts";
@@ -13,13 +14,17 @@ import { type PairPaths, readTlsPair } from "../certs/tls-pair.ts";
 import type { HubDeps } from "../deps.ts";
 import type { HttpServer } from "../http/server.ts";
 import type { RpcServer } from "../rpc/server.ts";
+import { recordCertActs } from "../use-cases/access/manage-certs.ts";
 
 /** New files are loaded within this time. Checking their times costs almost nothing. */
 const lookMs = 10_000;
 /** A failed renewal has 30 days left to succeed; a renewal that does not help must not fill the disk. */
 const renewAgainMs = 3_600_000;
 
-type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "failures" | "settings" | "home"> & {
+type CertWatchDeps = Pick<
+  HubDeps,
+  "clock" | "logger" | "failures" | "settings" | "home" | "store" | "issuedCerts" | "homeAdmins"
+> & {
   osUser: string;
   http: Pick<HttpServer, "showPair">;
   rpc: Pick<RpcServer, "showPair" | "setClientAuthorities">;
@@ -27,7 +32,8 @@ type CertWatchDeps = Pick<HubDeps, "clock" | "logger" | "failures" | "settings" 
 
 /**
  * Follows the certificates of a hub that runs for months: renews the home's own before they expire, and passes changes
- * on disk to the ports. New connections use them, open ones continue. Files that cannot be used change nothing.
+ * on disk to the ports. New connections use them, open ones continue. Files that cannot be used change nothing. What
+ * `writ certs` has done is recorded.
  * Why: ADR 0012.
  */
 export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
@@ -39,6 +45,7 @@ export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
   return repeat({ name: "certificate watch", intervalMs: lookMs, clock, onError }, async () => {
     await renew();
     for (const look of looks) await look();
+    await takeCertActs(certPaths(deps.home), (acts) => recordCertActs(deps, acts));
   });
 }
 

@@ -1,6 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
-import type { Origin } from "../../../core/events.ts";
+import type { NewEvent, Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
+import type { CertAct } from "../../certs/cert-acts.ts";
 import type { ListedCert } from "../../certs/issued-certs.ts";
 import { revokeCerts } from "../../certs/manage-certs.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -20,14 +21,16 @@ export type VisibleCert = Pick<
 
 /** The certificates that this home has issued, as far as the caller administers them. */
 export async function listCerts(deps: Deps, identity: Identity): Promise<VisibleCert[]> {
+  return (await allCerts(deps)).filter((cert) => !isHidden(identity, cert));
+}
+
+async function allCerts(deps: Deps): Promise<VisibleCert[]> {
   const issued = await deps.issuedCerts.list(deps.clock.nowMs());
-  return issued
-    .map(({ user, tenant, ...cert }) => ({
-      ...cert,
-      userId: user,
-      tenantId: deps.homeAdmins.has(cert.fingerprint) ? null : tenant,
-    }))
-    .filter((cert) => !isHidden(identity, cert));
+  return issued.map(({ user, tenant, ...cert }) => ({
+    ...cert,
+    userId: user,
+    tenantId: deps.homeAdmins.has(cert.fingerprint) ? null : tenant,
+  }));
 }
 
 /** Revokes a person's certificate; the hub refuses it from its next call on. */
@@ -42,4 +45,19 @@ export async function revokeCert(
   const { userId, tenantId } = known;
   const details = { serial, user_id: userId };
   await recordEvent(deps, { event: "CERT_REVOKED", origin, tenantId, details });
+}
+
+/** What `writ certs` did in this home, with or without a running hub. */
+export async function recordCertActs(deps: Deps, acts: readonly CertAct[]): Promise<void> {
+  const known = new Map((await allCerts(deps)).map((cert) => [cert.serial, cert]));
+  const ts = deps.clock.nowMs();
+  const events = acts.map(({ act, serial, by, at }): NewEvent => {
+    // One of another authority can be revoked too; nothing but its number is known.
+    const { userId = null, tenantId = null, role = null } = known.get(serial) ?? {};
+    const origin = { userId: by, ipAddress: null, userAgent: null, endpoint: null, method: null };
+    const event = act === "issue" ? "CERT_ISSUED" : "CERT_REVOKED";
+    const details = { serial, user_id: userId, role, done_at: at };
+    return { event, ts, tenantId, jobId: null, ownerId: null, details, origin };
+  });
+  await deps.store.recordEvents({ events });
 }
