@@ -15,6 +15,7 @@ import {
 import { parseQueueKey } from "./queue-key.ts";
 
 type Moved = Extract<Outcome, { kind: "moved" }>;
+type Ending = Extract<Change, { act: "result" | "fail" }>;
 
 /** Long enough for a worker to stop a process tree itself (5 s of grace) and report it before the hub acts. */
 const timeoutGraceMs = 6_000;
@@ -174,18 +175,13 @@ function takenBack(
 
 /**
  * The end of an attempt. A short one is not announced before it has ended: then its start, by the worker's clock, is
- * recorded with its end, and before it. A function that ended at once leaves no record of its start, but the job has the time.
+ * recorded with its end, and before it. Otherwise there is no record of its start, but the job has the time.
  */
-export function endAttempt(
-  job: JobRecord,
-  change: Extract<Change, { act: "result" | "fail" }>,
-  rules: ChangeRules,
-): Outcome {
+export function endAttempt(job: JobRecord, change: Ending, rules: ChangeRules): Outcome {
   const end = change.act === "result" ? result(job, change, rules) : fail(job, change, rules);
   if (end.kind !== "moved") return end;
   if (job.status !== "assigned") return withRunTime(job, end, change.ranMs);
-  if (change.startedAt === undefined)
-    return withRunTime(job, withStart(job, end, change.ranMs), change.ranMs);
+  if (change.startedAt === undefined) return withRunTime(job, withStart(job, end, change), change.ranMs);
   // The two clocks may differ, but it cannot have started before it was claimed, or after its end.
   const startedAt = Math.min(rules.nowMs, Math.max(job.claimedAt ?? rules.nowMs, change.startedAt));
   const details = { status: "running", worker_id: job.workerId };
@@ -194,12 +190,21 @@ export function endAttempt(
   return withRunTime(job, { ...end, patch, events: [begun, ...end.events] }, change.ranMs);
 }
 
-/** How long it ran, back from now: the clocks of worker and hub may differ. A job that is queued again has no start. */
-function withStart(job: JobRecord, end: Moved, ranMs: number | undefined): Moved {
+/**
+ * How long it ran, back from now: the clocks of worker and hub may differ. If that is unknown, as with a simple worker, what
+ * has run is taken to have started with its claim. A job that is queued again has no start.
+ */
+function withStart(job: JobRecord, end: Moved, change: Ending): Moved {
   const { completedAt } = end.patch;
-  if (ranMs === undefined || completedAt == null || job.claimedAt === null) return end;
-  const startedAt = Math.max(job.claimedAt, completedAt - Math.max(0, ranMs));
-  return { ...end, patch: { startedAt, ...end.patch } };
+  if (completedAt == null || job.claimedAt === null) return end;
+  if (change.ranMs === undefined && !hasRun(change)) return end;
+  const ranMs = Math.max(0, change.ranMs ?? Number.POSITIVE_INFINITY);
+  return { ...end, patch: { startedAt: Math.max(job.claimedAt, completedAt - ranMs), ...end.patch } };
+}
+
+/** A worker also reports as failed what it has refused to run. */
+function hasRun(change: Ending): boolean {
+  return change.act === "result" || change.code === "EXECUTION_ERROR";
 }
 
 /** The hub cannot know how long an attempt ran that started or ended while it was away. */

@@ -142,10 +142,16 @@ describe("the end of an attempt that was never announced", () => {
     expect(patchOf(outcome)).toMatchObject({ startedAt: kept });
   });
 
-  it("has no start if nobody says when that was", () => {
+  it("started with its claim if nobody says when that was", () => {
     const outcome = decideChange(aJob("assigned", claimed), result, rules);
-    expect(patchOf(outcome)).not.toHaveProperty("startedAt");
+    expect(patchOf(outcome)).toMatchObject({ status: "completed", startedAt: nowMs - 500 });
     expect(eventsOf(outcome).map(({ event }) => event)).toEqual(["JOB_COMPLETED"]);
+    const failed = decideChange(aJob("assigned", { ...claimed, maxAttempts: 1 }), failure, rules);
+    expect(patchOf(failed)).toMatchObject({ status: "failed", startedAt: nowMs - 500 });
+    const refused = decideChange(aJob("assigned", claimed), { ...failure, code: "INVALID_JOB" }, rules);
+    expect(patchOf(refused)).not.toHaveProperty("startedAt");
+    const again = decideChange(aJob("assigned", claimed), failure, rules);
+    expect(patchOf(again)).toMatchObject({ status: "pending", startedAt: null });
   });
 });
 
