@@ -1,6 +1,9 @@
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** A job id as the hub accepts it: a lower-case UUID of version 4 or 7. */
+/**
+ * A job id as the hub accepts it: a UUID of version 4 or 7, in lower case only, because a second spelling of an id would be a
+ * second place for the same job.
+ */
 export function isJobId(text: string): boolean {
   return uuidPattern.test(text);
 }

@@ -1,9 +1,7 @@
 import { WritError } from "../core/errors.ts";
+import { isJobId } from "../core/ids.ts";
 import { outputStreams } from "../core/jobs/output-stream.ts";
 import type { OutputName } from "./outputs.ts";
-
-// Lower case only: a second spelling of an id would be a second place for the same output.
-const jobIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Every driver checks names itself: they come from outside, and become paths and keys. */
 export function checkName({ jobId, attempt, stream }: OutputName): void {
@@ -17,7 +15,7 @@ export function checkAttempt(attempt: number): void {
 }
 
 export function checkJobId(jobId: string): void {
-  if (typeof jobId !== "string" || !jobIdPattern.test(jobId)) throw refusal("job id", jobId);
+  if (typeof jobId !== "string" || !isJobId(jobId)) throw refusal("job id", jobId);
 }
 
 function refusal(what: string, value: unknown): WritError {

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { JsonText } from "../../contract/routes/build-request.ts";
 import type { Part, Route, StatusOf } from "../../contract/routes/route.ts";
 import type { RouteName, routes } from "../../contract/routes/routes.ts";
 import type { Origin } from "../../core/events.ts";
@@ -36,15 +37,6 @@ export type Call<N extends RouteName> = {
 
 /** The body of a response that the handler has written to `outgoing` itself. */
 export const written = Symbol("written");
-
-/** The body of a response that was written as JSON elsewhere, in the shape of its route. */
-export class JsonText {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
 
 type SentBody<A> = A extends { type: string }
   ? { body: string | typeof written }

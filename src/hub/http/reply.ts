@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
+import { JsonText } from "../../contract/routes/build-request.ts";
 import { answerRow, type Route } from "../../contract/routes/route.ts";
-import { type AnyAnswer, JsonText, written } from "./call.ts";
+import { type AnyAnswer, written } from "./call.ts";
 import { keepAliveHeaders } from "./keep-alive.ts";
 
 /**

@@ -1,3 +1,4 @@
+import { JsonText } from "../../../contract/routes/build-request.ts";
 import type { jobRoutes } from "../../../contract/routes/job-routes.ts";
 import { bulkChange } from "../../use-cases/jobs/bulk-change.ts";
 import { countStates } from "../../use-cases/jobs/count-states.ts";
@@ -13,7 +14,7 @@ import { showJob } from "../../use-cases/jobs/show-job.ts";
 import { startCommand } from "../../use-cases/jobs/start-command.ts";
 import { submitJobs } from "../../use-cases/jobs/submit-jobs.ts";
 import { eventView } from "../../views/event-view.ts";
-import { type Call, type Handlers, JsonText, nextPage } from "../call.ts";
+import { type Call, type Handlers, nextPage } from "../call.ts";
 import { streamEvents } from "../streams/stream-events.ts";
 import { readOutput } from "../streams/stream-output.ts";
 import { inTrace } from "../trace-header.ts";
