@@ -52,12 +52,63 @@ type DepsSources = Pick<HubDeps, "home" | "version" | "settings" | "logger"> & {
 
 /** Opens keys, database and outputs, and builds what the use cases depend on. Nothing runs yet. */
 export async function openDeps(sources: DepsSources): Promise<HubDeps> {
-  const { home, version, settings, logger, inUse } = sources;
+  const base = openBase(sources);
+  const { home, version, settings, logger, clock, failures, leadership } = base;
+  const kept = await openKept(sources, base);
+  const { store, outputs } = kept;
+  const dispatcher = new Dispatcher(store);
+  const feed = new EventFeed(store, clock);
+  const metrics = createMetrics(version);
+  const mqtt = await mqttSettingsOf(settings);
+  const refusals = new RefusalLog(store, clock, (error) =>
+    failures.error(error, "counted refusals could not be recorded"),
+  );
+  const certs = certPaths(home);
+  const caches = openCaches(store, clock);
+  addLiveGauges(metrics, { store, dispatcher, clock, leadership });
+  return {
+    ...base,
+    ...kept,
+    ...caches,
+    dispatcher,
+    metrics,
+    statistics: new Statistics({ store, clock, failures }),
+    telemetry: await openTraces(base, metrics),
+    outputTally: new OutputTally(store),
+    auditDir: join(home, "audit"),
+    auditCheck: new AuditCheck({ home, settings, clock, store, failures }),
+    revoked: new RevocationList(certs.revoked),
+    homeAdmins: new HomeAdmins(certs.homeAdmins),
+    issuedCerts: new IssuedCerts(home),
+    watched: new WatchList(clock),
+    refusals,
+    receipts: new ReceiptChecker({ store, logger, failures, outputs, refusals }),
+    renewals: new RefusedRenewals(),
+    signsOfLife: new SignsOfLife({ store, workers: caches.workers, settings, clock, failures }),
+    damage: new DamageLog({ store, clock, logger }),
+    feed,
+    mqtt: mqtt && new MqttPublisher({ store, leadership, feed, clock, logger, failures, metrics }, mqtt),
+    limits: new RateLimits(clock, () => Math.max(1, leadership.hubs.length)),
+    streamCounts: new StreamCounts(),
+  };
+}
+
+/** What needs no file and no database. */
+function openBase(sources: DepsSources) {
+  const { home, version, settings, logger } = sources;
   const { clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = sources;
   const tell = sources.onNotice ?? (() => {});
   const outage = new DatabaseOutage(logger, clock, tell);
   const failures = new FailureLog(logger, outage);
   const leadership = new Leadership(sources.seat ?? onlySeat(() => {}), { logger, failures });
+  return { home, version, settings, logger, clock, ids, failpoint, tell, outage, failures, leadership };
+}
+
+type Base = ReturnType<typeof openBase>;
+
+/** What the hub keeps: its keys, jobs, outputs and files. */
+async function openKept(sources: DepsSources, { home, settings, clock, failpoint, leadership }: Base) {
+  const { inUse } = sources;
   const { database, keysDir } = placesOf(home, settings);
   const keys = openKeyRing(keysDir, {
     nowMs: clock.nowMs(),
@@ -68,70 +119,32 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
     openStore(database, { macKey, term: () => leadership.term, inUse }));
   const outputs = new KeptOutputs(await openOutputs({ home, settings, clock, failpoint, inUse }), store);
   const objects = await openObjects(home, settings, clock);
-  const dispatcher = new Dispatcher(store);
-  const feed = new EventFeed(store, clock);
-  const metrics = createMetrics(version);
-  const mqtt = await mqttSettingsOf(settings);
-  const refusals = new RefusalLog(store, clock, (error) =>
-    failures.error(error, "counted refusals could not be recorded"),
-  );
-  const certs = certPaths(home);
+  return { keys, store, outputs, objects };
+}
+
+/** Records that nearly every call needs. */
+function openCaches(store: Store, clock: Clock) {
   const workers = new RecordCache(clock, (workerId) => store.getWorker({ workerId }));
   store.onCommit((notice) => {
     for (const { workerId } of notice.workers) workers.forget(workerId);
   });
-  addLiveGauges(metrics, { store, dispatcher, clock, leadership });
   return {
-    store,
-    leadership,
-    keys,
-    clock,
-    ids,
-    settings,
-    logger,
-    outage,
-    failures,
-    failpoint,
-    dispatcher,
-    metrics,
-    statistics: new Statistics({ store, clock, failures }),
-    telemetry: await openTelemetry({
-      endpoint: settings.otlpEndpoint,
-      headers: settings.otlpHeaders,
-      resource: { "service.name": "writ-hub", "service.version": version },
-      clock,
-      logger,
-      counts: {
-        exported: (count) => metrics.spans.inc({ outcome: "exported" }, count),
-        dropped: (count) => metrics.spans.inc({ outcome: "dropped" }, count),
-      },
-    }),
-    version,
-    outputs,
-    objects,
-    outputTally: new OutputTally(store),
-    home,
-    auditDir: join(home, "audit"),
-    auditCheck: new AuditCheck({ home, settings, clock, store, failures }),
-    revoked: new RevocationList(certs.revoked),
-    homeAdmins: new HomeAdmins(certs.homeAdmins),
-    issuedCerts: new IssuedCerts(home),
-    watched: new WatchList(clock),
-    refusals,
-    receipts: new ReceiptChecker({ store, logger, failures, outputs, refusals }),
-    tell,
-    renewals: new RefusedRenewals(),
-    signsOfLife: new SignsOfLife({ store, workers, settings, clock, failures }),
-    damage: new DamageLog({ store, clock, logger }),
-    feed,
-    mqtt:
-      mqtt === null
-        ? null
-        : new MqttPublisher({ store, leadership, feed, clock, logger, failures, metrics }, mqtt),
-    limits: new RateLimits(clock, () => Math.max(1, leadership.hubs.length)),
-    streamCounts: new StreamCounts(),
-    tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),
     workers,
+    tokens: new RecordCache(clock, (secretHash) => store.findToken({ secretHash })),
     quotas: new RecordCache(clock, (tenantId) => store.getQuota({ tenantId })),
   };
+}
+
+function openTraces({ settings, version, clock, logger }: Base, metrics: HubDeps["metrics"]) {
+  return openTelemetry({
+    endpoint: settings.otlpEndpoint,
+    headers: settings.otlpHeaders,
+    resource: { "service.name": "writ-hub", "service.version": version },
+    clock,
+    logger,
+    counts: {
+      exported: (count) => metrics.spans.inc({ outcome: "exported" }, count),
+      dropped: (count) => metrics.spans.inc({ outcome: "dropped" }, count),
+    },
+  });
 }

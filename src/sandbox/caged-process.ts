@@ -4,7 +4,7 @@ import type { Logger } from "../runtime/log/logger.ts";
 import type { CgroupCounts } from "./cgroup/cgroup-counts.ts";
 import type { JobCgroup } from "./cgroup/job-cgroup.ts";
 import type { ExitReport } from "./launcher/exit-report.ts";
-import type { JobEnd, LaunchedJob } from "./launcher/launcher-link.ts";
+import type { JobEnd, LaunchedJob } from "./launcher/launched-job.ts";
 import { findTree } from "./plain/process-tree.ts";
 import type { Isolation, ProcessExit, RunningProcess, Usage } from "./sandbox.ts";
 

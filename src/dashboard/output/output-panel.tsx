@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { buildRequest } from "../../contract/routes/build-request.ts";
 import { routes } from "../../contract/routes/routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
@@ -10,9 +10,10 @@ import { Icon } from "../parts/icon.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go, usePlace, withQuery } from "../shell/router.ts";
+import { SearchField, useOutputSearch } from "./output-search.tsx";
 import { OutputSource } from "./output-source.ts";
 import { OutputView } from "./output-view.tsx";
-import { foundMax, useFound } from "./use-found.ts";
+import { useFound } from "./use-found.ts";
 
 type Shown = OutputStream | "both";
 
@@ -25,62 +26,23 @@ export function OutputPanel({ job }: { job: JobView }) {
   const isLive = attempt === job.attempt && !isEnded(job.status) && job.status !== "pending";
   const [isWrapped, setWrapped] = useState(true);
   const [isFollowing, setFollowing] = useState(true);
-  const [search, setSearch] = useState("");
-  const [found, setFound] = useState(unsearched);
-  const field = useRef<HTMLInputElement>(null);
-  // The end is what people look for first; more that is found later does not move them, nor do so many that the end is not among them.
-  const onFound = useCallback(
-    (count: number, isDone: boolean) =>
-      setFound(({ at }) => ({
-        count,
-        isDone,
-        at: at < 0 && isDone && count < foundMax ? count - 1 : Math.min(at, count - 1),
-      })),
-    [],
-  );
-  const step = (by: number) =>
-    setFound(({ count, at, isDone }) => ({ count, isDone, at: nextMatch({ count, at }, by) }));
-  const searchFor = (text: string) => {
-    setSearch(text);
-    setFound(unsearched);
-  };
+  const search = useOutputSearch();
   useKeys({
     f: isLive ? () => setFollowing(!isFollowing) : undefined,
     e: () => go(withQuery(place, { stream: shown === "stdout" ? "stderr" : "stdout" }), { replace: true }),
-    "ctrl+f": () => field.current?.focus(),
+    "ctrl+f": search.focus,
   });
   if (job.attempt === 0) return null;
   const streams = shown === "both" ? outputStreams : [shown];
-  const view = { isWrapped, isFollowing, onFollow: setFollowing, search, matchAt: found.at, onFound };
+  const { text, found, onFound } = search;
+  const view = { isWrapped, isFollowing, onFollow: setFollowing, search: text, matchAt: found.at, onFound };
   return (
     <section className="panel output" aria-label="Output">
       <header>
         <StreamChoice job={job} shown={shown} attempt={attempt} />
         <AttemptChoice job={job} attempt={attempt} isLive={isLive} />
         <span className="grow not-phone" />
-        <label className="find inner">
-          <Icon name="search" />
-          <input
-            ref={field}
-            value={search}
-            placeholder="Search"
-            aria-label="Search the output"
-            spellCheck={false}
-            onChange={(event) => searchFor(event.target.value)}
-            onKeyDown={(event) => {
-              if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-              if (event.key === "Escape") searchFor("");
-            }}
-          />
-          {search === "" ? (
-            <kbd className="not-phone">Ctrl F</kbd>
-          ) : (
-            <span className="dimmer matches" role="status">
-              {foundText(found)}
-            </span>
-          )}
-        </label>
-        {found.count > 1 ? <MatchSteps onStep={step} /> : null}
+        <SearchField search={search} />
         <button
           type="button"
           className="icon-button not-phone"
@@ -91,28 +53,9 @@ export function OutputPanel({ job }: { job: JobView }) {
         >
           <Icon name="wrap" />
         </button>
-        {isLive ? (
-          <button
-            type="button"
-            className="button follow"
-            aria-pressed={isFollowing}
-            onClick={() => setFollowing(!isFollowing)}
-          >
-            <Icon name="follow" />
-            {isFollowing ? "Following" : "Follow"}
-          </button>
-        ) : null}
+        {isLive ? <FollowButton isFollowing={isFollowing} onFollow={setFollowing} /> : null}
         {streams.map((stream) => (
-          <a
-            key={stream}
-            className="icon-button"
-            href={outputPath(job.id, { stream, attempt })}
-            download={`${job.id}-${attempt}.${stream}.txt`}
-            aria-label={`Download ${stream}`}
-            title={`Download ${stream}`}
-          >
-            <Icon name="download" />
-          </a>
+          <DownloadLink key={stream} jobId={job.id} stream={stream} attempt={attempt} />
         ))}
       </header>
       <div className={shown === "both" ? "side-by-side" : undefined}>
@@ -131,43 +74,35 @@ export function OutputPanel({ job }: { job: JobView }) {
   );
 }
 
-type Place = { count: number; at: number };
-const unsearched = { count: 0, at: -1, isDone: false };
+type FollowProps = { isFollowing: boolean; onFollow: (isFollowing: boolean) => void };
 
-function nextMatch({ count, at }: Place, by: number): number {
-  if (count === 0) return -1;
-  return at < 0 ? (by > 0 ? 0 : count - 1) : (at + by + count) % count;
-}
-
-function foundText({ count, at, isDone }: Place & { isDone: boolean }): string {
-  if (!isDone) return count === 0 ? "searching …" : `${countText(count)} so far …`;
-  if (count === 0) return "none";
-  const counted = `${countText(count)}${count >= foundMax ? "+" : ""}`;
-  return at < 0 ? counted : `${countText(at + 1)} of ${counted}`;
-}
-
-function MatchSteps({ onStep }: { onStep: (by: number) => void }) {
+function FollowButton({ isFollowing, onFollow }: FollowProps) {
   return (
-    <>
-      <button
-        type="button"
-        className="icon-button"
-        aria-label="Earlier match"
-        title="Earlier match (Shift Enter)"
-        onClick={() => onStep(-1)}
-      >
-        <Icon name="up" />
-      </button>
-      <button
-        type="button"
-        className="icon-button turned"
-        aria-label="Later match"
-        title="Later match (Enter)"
-        onClick={() => onStep(1)}
-      >
-        <Icon name="up" />
-      </button>
-    </>
+    <button
+      type="button"
+      className="button follow"
+      aria-pressed={isFollowing}
+      onClick={() => onFollow(!isFollowing)}
+    >
+      <Icon name="follow" />
+      {isFollowing ? "Following" : "Follow"}
+    </button>
+  );
+}
+
+type DownloadProps = { jobId: string; stream: OutputStream; attempt: number };
+
+function DownloadLink({ jobId, stream, attempt }: DownloadProps) {
+  return (
+    <a
+      className="icon-button"
+      href={outputPath(jobId, { stream, attempt })}
+      download={`${jobId}-${attempt}.${stream}.txt`}
+      aria-label={`Download ${stream}`}
+      title={`Download ${stream}`}
+    >
+      <Icon name="download" />
+    </a>
   );
 }
 

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { isIP } from "node:net";
-import { isAbsolute, join } from "node:path";
-import { WritError } from "../../core/errors.ts";
+import { join } from "node:path";
 import { deadLetterDaysDefault } from "../../core/retention.ts";
 import { brokerUrlHelp, parseBrokerUrl } from "../../runtime/mqtt/broker-address.ts";
 import {
@@ -18,14 +17,14 @@ import {
 } from "../../runtime/settings/settings.ts";
 import { loadYamlFile, type YamlFile } from "../../runtime/settings/yaml-file.ts";
 import { otlpEndpoint } from "../../runtime/telemetry/telemetry-settings.ts";
-import { loadSigningKey } from "../../signing/ed25519.ts";
-import { pemFromText } from "../../signing/pem-text.ts";
 import { checkAlertSettings } from "../alerts/alert-settings.ts";
 import { databaseUrlWithPassword } from "../database/database-password.ts";
 import { type DatabasePlace, databaseOf } from "../database/database-place.ts";
 import { checkMqttSettings } from "../mqtt/mqtt-settings.ts";
+import { checkInactivity, checkOutputsDir } from "./check-settings.ts";
 import { type FileSettings, fileSettingKeys, showFileSettings, takeFileSettings } from "./file-settings.ts";
 import { checkS3Settings } from "./s3-settings.ts";
+import { signingKey } from "./signing-key-setting.ts";
 
 const mailAddresses = text({
   pattern: /^[^\s@,]+@[^\s@,]+(?:\s*,\s*[^\s@,]+@[^\s@,]+)*$/,
@@ -35,15 +34,6 @@ const addresses = parser("IP addresses separated by commas, such as 127.0.0.1,10
   typeof value === "string" && value.split(",").every((one) => isIP(one.trim()) !== 0) ? value : undefined,
 );
 const dayCount = integer({ min: 1, max: 36_500 });
-const signingKey = parser("an Ed25519 private key as one PKCS#8 PEM block", (value) => {
-  try {
-    const pem = pemFromText(value as string);
-    loadSigningKey(pem);
-    return pem;
-  } catch {
-    return undefined;
-  }
-});
 
 /**
  * Every setting of the hub, once. A flag overrides the environment, which overrides writ.yaml, which overrides the
@@ -297,30 +287,4 @@ async function loadSettingsFile(path: string): Promise<YamlFile> {
   const names = secrets.flatMap(({ name }) => [name, name.replace(/^WRIT_/, "").toLowerCase()]);
   const hasSecret = Object.keys(file.data).some((key) => names.includes(key));
   return hasSecret ? loadYamlFile(path, { mustBePrivate: true }) : file;
-}
-
-/** Unless it is told otherwise; a shorter lease makes it shorter, because a worker renews three times in each. */
-const heartbeatMsDefault = 10_000;
-
-/** Otherwise every worker would become inactive between two of its heartbeats. */
-function checkInactivity({ workerInactiveMs, leaseMs }: HubSettings): void {
-  const heartbeatMs = Math.round(Math.min(heartbeatMsDefault, leaseMs / 3));
-  if (workerInactiveMs > heartbeatMs) return;
-  const { name } = declarations.workerInactiveMs;
-  const rest = `workers send a heartbeat every ${heartbeatMs} ms; use more than that, or a shorter WRIT_LEASE_MS`;
-  throw new WritError("CONFIG_INVALID", `${name}: ${workerInactiveMs} is not allowed; ${rest}`, {
-    setting: name,
-  });
-}
-
-/** With a file, outputs are in the home: a folder that is never used would only look like a safe place. */
-function checkOutputsDir({ outputsDir, databaseUrl }: HubSettings): void {
-  const { name } = declarations.outputsDir;
-  const refuse = (problem: string): never => {
-    throw new WritError("CONFIG_INVALID", `${name}: ${problem}`, { setting: name });
-  };
-  if (outputsDir === null) return;
-  if (databaseUrl === null)
-    refuse("is only for hubs that share a PostgreSQL database; set WRIT_DATABASE_URL too");
-  if (!isAbsolute(outputsDir)) refuse(`${outputsDir} is not allowed; use an absolute path`);
 }

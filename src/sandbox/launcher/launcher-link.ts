@@ -3,7 +3,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { type CageRights, rightsIn } from "../cage-rights.ts";
-import { type ExitReport, errnoName, exitReport } from "./exit-report.ts";
+import { errnoName, exitReport } from "./exit-report.ts";
+import type { JobEnd, StartAnswer } from "./launched-job.ts";
 import {
   encodeClose,
   encodeKill,
@@ -19,22 +20,6 @@ import {
 import { LauncherLost } from "./launcher-lost.ts";
 import { frame, type LauncherPlan, openHow, protocol, tag } from "./launcher-protocol.ts";
 import { LauncherPulse } from "./launcher-pulse.ts";
-
-/** The end of a job: the launcher's report, or why there is none. */
-export type JobEnd = { kind: "exited"; report: ExitReport } | { kind: "lost"; reason: string };
-
-export type StartAnswer =
-  | { kind: "started"; job: LaunchedJob }
-  /** Nothing was executed. */
-  | { kind: "failed"; step: string; code: string; message: string };
-
-export type LaunchedJob = {
-  /** The cage's pid 1, as numbered on the host; 0 if it has ended, with its output held until then. */
-  readonly pid: number;
-  readonly ended: Promise<JobEnd>;
-  signal(signo: number): void;
-  kill(): void;
-};
 
 /** Called when the disk is full, so that the output of a job waits for room; at most once for each job. */
 export type OnStalled = (code: string) => void;

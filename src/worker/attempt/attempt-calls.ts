@@ -72,27 +72,36 @@ export function createAttemptCalls(call: Call, workerId: string) {
     },
 
     /** Returns the size of the stream at the hub afterwards, even if it was not what the offset assumed. */
-    async appendOutput(
-      lease: Lease,
-      chunk: { stream: OutputStream; offset: number; bytes: Uint8Array },
-      signal: AbortSignal,
-    ): Promise<number> {
-      const { stream, offset, bytes } = chunk;
-      const headers = {
-        "x-worker-id": workerId,
-        "x-job-attempt": String(lease.attempt),
-        "x-lease-token": lease.token,
-      };
-      const params = { ...jobOf(lease), stream };
-      const input = { params, query: { offset }, headers, body: bytes };
-      try {
-        return (await call(workerRoutes.appendOutput, input, { signal })).body.size;
-      } catch (error) {
-        if (!(error instanceof WritError) || error.code !== "OUTPUT_OFFSET") throw error;
-        return sizeIn(error.details?.["size"]);
-      }
-    },
+    appendOutput: (lease: Lease, chunk: OutputChunk, signal: AbortSignal): Promise<number> =>
+      appendOutput(call, { workerId, lease, chunk, signal }),
   };
+}
+
+type OutputChunk = { stream: OutputStream; offset: number; bytes: Uint8Array };
+
+async function appendOutput(
+  call: Call,
+  input: { workerId: string; lease: Lease; chunk: OutputChunk; signal: AbortSignal },
+): Promise<number> {
+  const { workerId, lease, chunk, signal } = input;
+  const { stream, offset, bytes } = chunk;
+  const headers = {
+    "x-worker-id": workerId,
+    "x-job-attempt": String(lease.attempt),
+    "x-lease-token": lease.token,
+  };
+  const params = { id: lease.job_id, stream };
+  try {
+    const answer = await call(
+      workerRoutes.appendOutput,
+      { params, query: { offset }, headers, body: bytes },
+      { signal },
+    );
+    return answer.body.size;
+  } catch (error) {
+    if (!(error instanceof WritError) || error.code !== "OUTPUT_OFFSET") throw error;
+    return sizeIn(error.details?.["size"]);
+  }
 }
 
 function sizeIn(size: unknown): number {

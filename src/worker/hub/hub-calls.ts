@@ -121,12 +121,8 @@ function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, time
       report: z.input<typeof refusedClaim>,
       signal: AbortSignal,
     ): Promise<z.output<typeof refusedClaimAnswer>> {
-      const { body } = await call(
-        workerRoutes.refuseClaim,
-        { params: { id: workerId }, body: report },
-        { signal },
-      );
-      return body;
+      const input = { params: { id: workerId }, body: report };
+      return (await call(workerRoutes.refuseClaim, input, { signal })).body;
     },
 
     async pushMetrics(metrics: WorkerMetrics, signal: AbortSignal): Promise<void> {
@@ -134,11 +130,8 @@ function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, time
     },
 
     async removeWorker(signal: AbortSignal): Promise<void> {
-      await call(
-        adminRoutes.removeWorker,
-        { params: { id: workerId }, query: { boot_id: bootId } },
-        { signal },
-      );
+      const input = { params: { id: workerId }, query: { boot_id: bootId } };
+      await call(adminRoutes.removeWorker, input, { signal });
     },
 
     openCommands(signal: AbortSignal): Promise<HttpStream> {

@@ -50,7 +50,24 @@ export function define(command: Command, context: CliContext): void {
       "[type]",
       "the type of the job, such as image.resize; workers are matched by it; required without --file",
     )
-    .argument("[command...]", "the command to run, after --exec or --kind, and --")
+    .argument("[command...]", "the command to run, after --exec or --kind, and --");
+  addRunOptions(addJobOptions(command)).option(
+    "--wait",
+    "wait until the job has ended, and print its result; the id goes to stderr; exit with 1 if it did not complete",
+  );
+  addCwdOption(addEnvOption(addLimitOptions(command, noLimit)));
+  addOutputOption(addFileOptions(command)).action(
+    (type: string | undefined, before: string[], flags: SubmitFlags) => {
+      refuseIncomplete(type, flags);
+      const words = [...before, ...(context.words ?? [])];
+      return withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags }));
+    },
+  );
+}
+
+/** What the job is, and when and where it may run. */
+function addJobOptions(command: Command): Command {
+  return command
     .option(
       "--file <file>",
       "a job with any field of POST /jobs, as YAML or JSON, or - to read standard input; other options replace its fields",
@@ -87,7 +104,12 @@ export function define(command: Command, context: CliContext): void {
       "--traceparent <context>",
       "the trace that the job belongs to, as a W3C trace context (default: that of TRACEPARENT)",
     )
-    .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect)
+    .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect);
+}
+
+/** How it runs. */
+function addRunOptions(command: Command): Command {
+  return command
     .option("--exec", "run a command: submit TYPE --exec -- COMMAND [ARGS...]")
     .addOption(new Option("--kind <kind>", "how to run the command; --exec means exec").choices(commandKinds))
     .option("--port <n>", "with persistent_http: the port that the worker listens on", wholeNumber(1, 65_535))
@@ -101,19 +123,7 @@ export function define(command: Command, context: CliContext): void {
       "with exec_per_job and persistent_http: run it in this container of a worker",
     )
     .option("--solver-url <url>", "download the program from here and run it with --params")
-    .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url")
-    .option(
-      "--wait",
-      "wait until the job has ended, and print its result; the id goes to stderr; exit with 1 if it did not complete",
-    );
-  addCwdOption(addEnvOption(addLimitOptions(command, noLimit)));
-  addOutputOption(addFileOptions(command)).action(
-    (type: string | undefined, before: string[], flags: SubmitFlags) => {
-      refuseIncomplete(type, flags);
-      const words = [...before, ...(context.words ?? [])];
-      return withWrit(context, command, (writ) => submit(writ, { context, command, type, words, flags }));
-    },
-  );
+    .option("--solver-checksum <sha256>", "the SHA-256 of that program; required with --solver-url");
 }
 
 function refuseIncomplete(
