@@ -2,14 +2,12 @@ import { createReadStream, readFileSync } from "node:fs";
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { loadPackageDefinition, Server, ServerCredentials, type ServerWritableStream } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { JobService } from "../src/contract/gen/writ/v1/job_service_pb.js";
 
 /**
  * Other servers for the same file, certificates, windows and chunks, each in a process of its own:
- * `node bench/_stream-server.ts grpc-js|connect|raw CERTS FILE`. Prints its port.
+ * `node bench/_stream-server.ts grpc-js|raw CERTS FILE`. Prints its port.
  */
 const [, , kind = "", certs = "", file = ""] = process.argv;
 const readBytes = 256 * 1024;
@@ -28,7 +26,7 @@ const tls = {
 const settings = { initialWindowSize: windowBytes };
 const protoFile = join(import.meta.dirname, "../proto/writ/v1/job_service.proto");
 
-console.log(await { "grpc-js": startGrpcJs, connect: startConnect, raw: startRaw }[kind]!());
+console.log(await { "grpc-js": startGrpcJs, raw: startRaw }[kind]!());
 
 async function* chunks(): AsyncGenerator<{ data: Buffer; offset: number; attempt: number }> {
   let offset = 0;
@@ -61,19 +59,6 @@ function startGrpcJs(): Promise<number> {
   return new Promise((resolve, reject) =>
     server.bindAsync("127.0.0.1:0", credentials, (error, port) => (error ? reject(error) : resolve(port))),
   );
-}
-
-async function startConnect(): Promise<number> {
-  const adapter = connectNodeAdapter({
-    acceptCompression: [],
-    routes: (router) =>
-      router.service(JobService, {
-        async *streamOutput() {
-          for await (const { data, offset } of chunks()) yield { data, offset: BigInt(offset), attempt: 1 };
-        },
-      }),
-  });
-  return listen(createSecureServer({ ...tls, settings }, adapter));
 }
 
 async function startRaw(): Promise<number> {

@@ -3,14 +3,15 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { join } from "node:path";
-import { create, toBinary } from "@bufbuild/protobuf";
-import { StreamOutputRequestSchema } from "../src/contract/gen/writ/v1/job_service_pb.js";
+import { streamOutputRequest } from "../src/contract/gen/writ/v1/job_service.ts";
+import { encodeMessage } from "../src/runtime/grpc/encode-message.ts";
+import { frameMessage } from "../src/runtime/grpc/message-frames.ts";
 import { figure } from "./_figures.ts";
 import { type BenchHub, startBenchHub } from "./_hub.ts";
 
 /**
  * StreamOutput of a finished job over mutual TLS, MB/s in all, beside other servers that send the same file in the
- * same chunks: one that is made with grpc-js, one with Connect, and HTTP/2 without any gRPC. The client only counts
+ * same chunks: one that is made with grpc-js, and HTTP/2 without any gRPC. The client only counts
  * bytes, so that the servers are what is measured. `npm run bench -- stream [MiB]`. Why: ADR 0011.
  */
 const mebibytes = Number(process.argv[2] ?? 256);
@@ -21,7 +22,7 @@ const memoryLookMs = 50;
 
 const hub = await startBenchHub();
 const { jobId, file } = await prepareJob(hub);
-const others = await Promise.all(["grpc-js", "connect", "raw"].map((kind) => startOther(kind)));
+const others = await Promise.all(["grpc-js", "raw"].map((kind) => startOther(kind)));
 const { grpc_port: grpcPort } = JSON.parse(readFileSync(join(hub.home, "hub.json"), "utf8"));
 const servers = [{ name: "writ", port: grpcPort as number }, ...others];
 
@@ -127,9 +128,6 @@ function receive(port: number): Promise<number> {
   });
   session.on("connect", () => session.setLocalWindowSize(windowBytes));
   session.on("error", reject);
-  const message = toBinary(StreamOutputRequestSchema, create(StreamOutputRequestSchema, { jobId }));
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
   const stream = session.request({
     ":method": "POST",
     ":path": "/writ.v1.JobService/StreamOutput",
@@ -145,7 +143,7 @@ function receive(port: number): Promise<number> {
     session.close();
     resolve(bytes);
   });
-  stream.end(Buffer.concat([prefix, message]));
+  stream.end(frameMessage(encodeMessage(streamOutputRequest, { job_id: jobId })));
   return promise;
 }
 

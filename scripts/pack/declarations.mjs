@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { root, stateDir } from "../paths.mjs";
@@ -40,8 +40,6 @@ function emit(outDir) {
   const tsc = join(ofPackages, "typescript/bin/tsc");
   const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", config], { encoding: "utf8" });
   if (status !== 0) throw new Error(`the declarations could not be made:\n${stdout}`);
-  // Generated code has its declarations beside it already.
-  cpSync(join(root, "src/contract/gen"), join(outDir, "src/contract/gen"), { recursive: true });
 }
 
 /** Copies what can be reached from the entry points; each import is written as the relative path of its copy. */

@@ -3,26 +3,21 @@ import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
-import { jobStatus, startTinyRpcHub } from "../../test/support/tiny-rpc-hub.ts";
+import { jobStatus, type RpcService, refusal, startTinyRpcHub } from "../../test/support/tiny-rpc-hub.ts";
 import { findRpc } from "../client/grpc/find-rpc.ts";
-import {
-  type JobService,
-  type StartJobRequest,
-  State,
-  Stream,
-} from "../contract/gen/writ/v1/job_service_pb.js";
+import type { startJobRequest } from "../contract/gen/writ/v1/job_service.ts";
+import type { GrpcStatus } from "../core/errors.ts";
+import type { MessageOf } from "../runtime/grpc/wire-message.ts";
 import { createContext } from "./create-context.ts";
 import { runJobctl } from "./jobctl/program.ts";
 
 const jobctlFile = fileURLToPath(new URL("./jobctl.ts", import.meta.url));
 const id = "01890000-0000-7000-8000-000000000001";
 
-type Service = Partial<ServiceImpl<typeof JobService>>;
 type Run = { exitCode: number; stdout: string; stderr: string };
 
-async function withHub(service: Service) {
+async function withHub(service: RpcService) {
   const hub = await startTinyRpcHub(service);
   onTestFinished(() => hub[Symbol.asyncDispose]());
   const env = { WRIT_HOME: hub.home, SECRET: "s3cret" };
@@ -65,33 +60,33 @@ const oneLine = /^jobctl: [^\n]+\n$/;
 function endedJob(
   fields: Parameters<typeof jobStatus>[0],
   said: { out?: string; err?: string } = {},
-): Service {
+): RpcService {
   const { out = "", err = "" } = said;
-  const sizes = { stdoutBytes: BigInt(Buffer.byteLength(out)), stderrBytes: BigInt(Buffer.byteLength(err)) };
+  const sizes = { stdout_bytes: Buffer.byteLength(out), stderr_bytes: Buffer.byteLength(err) };
   return {
-    startJob: () => ({ jobId: id }),
-    getStatus: () => jobStatus({ endedAt: 1n, ...sizes, ...fields }),
+    startJob: () => ({ job_id: id }),
+    getStatus: () => jobStatus({ ended_at: 1, ...sizes, ...fields }),
     async *streamOutput({ stream, attempt }) {
-      const text = stream === Stream.STDERR ? err : out;
-      if (text !== "") yield { data: Buffer.from(text), offset: 0n, attempt };
+      const text = stream === "STDERR" ? err : out;
+      if (text !== "") yield { data: Buffer.from(text), offset: 0, attempt };
     },
   };
 }
 
-function refusing(code: Code): Service {
+function refusing(status: GrpcStatus): RpcService {
   const refuse = (): never => {
-    throw new ConnectError("it may not be", code);
+    throw refusal(status, "it may not be");
   };
   return { startJob: refuse, getStatus: refuse, stopJob: refuse, listJobs: refuse };
 }
 
-test.each([
-  ["status", Code.NotFound, 4],
-  ["status", Code.PermissionDenied, 5],
-  ["stream", Code.PermissionDenied, 5],
-  ["stop", Code.FailedPrecondition, 1],
-  ["stop", Code.Unauthenticated, 5],
-  ["attach", Code.NotFound, 125],
+test.each<[string, GrpcStatus, number]>([
+  ["status", "NOT_FOUND", 4],
+  ["status", "PERMISSION_DENIED", 5],
+  ["stream", "PERMISSION_DENIED", 5],
+  ["stop", "FAILED_PRECONDITION", 1],
+  ["stop", "UNAUTHENTICATED", 5],
+  ["attach", "NOT_FOUND", 125],
 ])("%s refused with %i is exit code %i and one line", async (name, code, expected) => {
   const { run } = await withHub(refusing(code));
   const { exitCode, stdout, stderr } = await run([name, id]);
@@ -103,7 +98,7 @@ test.each([
   ["start", 5],
   ["run", 125],
 ])("%s of a command that is not allowed is exit code %i", async (name, expected) => {
-  const { run } = await withHub(refusing(Code.PermissionDenied));
+  const { run } = await withHub(refusing("PERMISSION_DENIED"));
   const { exitCode, stderr } = await run([name, "rm", "-rf"]);
   expect(exitCode).toBe(expected);
   expect(stderr).toMatch(oneLine);
@@ -126,18 +121,18 @@ test("a hub that is gone is exit code 6, and 125 for run", async () => {
 
 test("an end of an id that several share is exit code 2 and lists them", async () => {
   const ids = ["0f000000-0000-7000-8000-00000abcdef0", "0f100000-0000-7000-8000-00000abcdef0"];
-  const { run } = await withHub({ listJobs: () => ({ jobs: ids.map((jobId) => jobStatus({ jobId })) }) });
+  const { run } = await withHub({ listJobs: () => ({ jobs: ids.map((job_id) => jobStatus({ job_id })) }) });
   const { exitCode, stderr } = await run(["status", "abcdef0"]);
   expect(exitCode).toBe(2);
   for (const each of ids) expect(stderr).toContain(each);
 });
 
 test("start sends the words and the limits, and prints the id", async () => {
-  let seen: StartJobRequest | undefined;
+  let seen: MessageOf<typeof startJobRequest> | undefined;
   const { run } = await withHub({
     startJob: (request) => {
       seen = request;
-      return { jobId: id };
+      return { job_id: id };
     },
   });
   const own = ["--env", "A=b=c", "--env", "SECRET", "--cwd", "/work", "--attempts", "2"];
@@ -160,38 +155,30 @@ test("start sends the words and the limits, and prints the id", async () => {
     limits: { cpu: "500m", memory: "100M", io: "", pids: 0, network: "" },
     env: { A: "b=c", SECRET: "s3cret" },
     cwd: "/work",
-    timeoutSec: 2,
+    timeout_sec: 2,
     requires: { tags: ["a"] },
-    maxAttempts: 2,
+    max_attempts: 2,
   });
   expect((await run(["--json", "start", "ls"])).stdout).toBe(`{"job_id":"${id}"}\n`);
 });
 
-test.each([
-  [{ state: State.EXITED, exitCode: 0 }, 0, ""],
-  [{ state: State.EXITED, exitCode: 7, reason: "exited with code 7" }, 7, ""],
-  [{ state: State.FAILED, exitCode: 139, reason: "killed by SIGSEGV" }, 139, "killed by SIGSEGV"],
-  [{ state: State.FAILED, exitCode: 127, reason: "command not found: x" }, 127, "command not found: x"],
-  [{ state: State.FAILED, exitCode: 126, reason: "permission denied: x" }, 126, "permission denied: x"],
-  [{ state: State.FAILED, failCode: "TIMEOUT", reason: "took too long" }, 124, "took too long"],
+test.each<[Parameters<typeof jobStatus>[0], number, string]>([
+  [{ state: "EXITED", exit_code: 0 }, 0, ""],
+  [{ state: "EXITED", exit_code: 7, reason: "exited with code 7" }, 7, ""],
+  [{ state: "FAILED", exit_code: 139, reason: "killed by SIGSEGV" }, 139, "killed by SIGSEGV"],
+  [{ state: "FAILED", exit_code: 127, reason: "command not found: x" }, 127, "command not found: x"],
+  [{ state: "FAILED", exit_code: 126, reason: "permission denied: x" }, 126, "permission denied: x"],
+  [{ state: "FAILED", fail_code: "TIMEOUT", reason: "took too long" }, 124, "took too long"],
   [
-    { state: State.FAILED, failCode: "TIMEOUT", failDetail: "IDLE_TIMEOUT", reason: "said nothing" },
+    { state: "FAILED", fail_code: "TIMEOUT", fail_detail: "IDLE_TIMEOUT", reason: "said nothing" },
     124,
     "said nothing",
   ],
-  [
-    { state: State.FAILED, failCode: "TIMEOUT", exitCode: 137, reason: "took too long" },
-    124,
-    "took too long",
-  ],
-  [{ state: State.FAILED, failCode: "INVALID_JOB", reason: "TIMEOUT" }, 125, "TIMEOUT"],
-  [
-    { state: State.FAILED, failCode: "A_NEWER_CODE", reason: "ran longer than 1 s" },
-    125,
-    "ran longer than 1 s",
-  ],
-  [{ state: State.FAILED, failCode: "WORKER_DISCONNECTED", reason: "no heartbeat" }, 125, "no heartbeat"],
-  [{ state: State.STOPPED, reason: "stopped" }, 143, "the job was stopped"],
+  [{ state: "FAILED", fail_code: "TIMEOUT", exit_code: 137, reason: "took too long" }, 124, "took too long"],
+  [{ state: "FAILED", fail_code: "INVALID_JOB", reason: "TIMEOUT" }, 125, "TIMEOUT"],
+  [{ state: "FAILED", fail_code: "A_NEWER_CODE", reason: "ran longer than 1 s" }, 125, "ran longer than 1 s"],
+  [{ state: "FAILED", fail_code: "WORKER_DISCONNECTED", reason: "no heartbeat" }, 125, "no heartbeat"],
+  [{ state: "STOPPED", reason: "stopped" }, 143, "the job was stopped"],
 ])("run of a job that ended as %j is exit code %i", async (fields, expected, says) => {
   const { run } = await withHub(endedJob(fields, { out: "out\n", err: "err\n" }));
   expect(await run(["run", "x"])).toEqual({
@@ -203,7 +190,7 @@ test.each([
 
 test("run makes four calls: the start, both outputs, and one status", async () => {
   const calls: string[] = [];
-  const service = endedJob({ state: State.EXITED, exitCode: 0 }, { out: "hi\n" });
+  const service = endedJob({ state: "EXITED", exit_code: 0 }, { out: "hi\n" });
   const counted = Object.entries(service).map(([name, method]) => [
     name,
     (...args: never[]) => {
@@ -217,7 +204,7 @@ test("run makes four calls: the start, both outputs, and one status", async () =
 });
 
 test("run --detach prints the id and waits for nothing", async () => {
-  const { run } = await withHub({ startJob: () => ({ jobId: id }) });
+  const { run } = await withHub({ startJob: () => ({ job_id: id }) });
   expect(await run(["run", "--detach", "sleep", "1"])).toEqual({
     exitCode: 0,
     stdout: `${id}\n`,
@@ -227,7 +214,7 @@ test("run --detach prints the id and waits for nothing", async () => {
 
 test("job output is exact to the byte in a pipe, harmless on a terminal, and as it is with --raw", async () => {
   const out = "\x1b[31mred\x1b[0m\r\n\x00\u202e";
-  const { run, spawn } = await withHub(endedJob({ state: State.EXITED, exitCode: 0 }, { out }));
+  const { run, spawn } = await withHub(endedJob({ state: "EXITED", exit_code: 0 }, { out }));
   for (const args of [
     ["stream", id],
     ["run", "x"],
@@ -242,11 +229,10 @@ test("job output is exact to the byte in a pipe, harmless on a terminal, and as 
 test("stream goes on with the next attempt and says so", async () => {
   let attempt = 1;
   const { run } = await withHub({
-    getStatus: () =>
-      jobStatus(attempt === 1 ? { state: State.QUEUED, attempt } : { state: State.EXITED, attempt }),
+    getStatus: () => jobStatus(attempt === 1 ? { state: "QUEUED", attempt } : { state: "EXITED", attempt }),
     async *streamOutput(request) {
       attempt = request.attempt;
-      yield { data: Buffer.from(`try ${attempt}\n`), offset: 0n, attempt };
+      yield { data: Buffer.from(`try ${attempt}\n`), offset: 0, attempt };
     },
   });
   const { stdout, stderr } = await run(["stream", id]);
@@ -255,7 +241,7 @@ test("stream goes on with the next attempt and says so", async () => {
 });
 
 test("stream as JSON is one object for each chunk", async () => {
-  const { run } = await withHub(endedJob({ state: State.EXITED }, { err: "oh" }));
+  const { run } = await withHub(endedJob({ state: "EXITED" }, { err: "oh" }));
   expect(JSON.parse((await run(["stream", "--stderr", "--json", id])).stdout)).toEqual({
     stream: "stderr",
     attempt: 1,
@@ -270,7 +256,6 @@ test("status shows which walls the job had and which not, and nothing that steer
       jobStatus({
         command: ["sh", "-c", "echo it's \x1b[2J"],
         limits: {
-          $typeName: "writ.v1.ResourceLimits",
           cpu: "500m",
           memory: "100M",
           io: "low",
@@ -278,13 +263,12 @@ test("status shows which walls the job had and which not, and nothing that steer
           network: "host",
         },
         isolation: {
-          $typeName: "writ.v1.Isolation",
           level: "best-effort",
           applied: ["memory", "pids"],
-          missing: [{ $typeName: "writ.v1.MissingPart", part: "io", why: "no io controller" }],
+          missing: [{ part: "io", why: "no io controller" }],
           cgroup: "/sys/fs/cgroup/writ/jobs/1",
         },
-        usage: { $typeName: "writ.v1.Usage", cpuMs: 1500n, memoryPeakBytes: 3_000_000n, oom: false },
+        usage: { cpu_ms: 1500, memory_peak_bytes: 3_000_000, oom: false },
       }),
   });
   const { stdout } = await run(["status", id]);
@@ -306,7 +290,7 @@ test("status shows which walls the job had and which not, and nothing that steer
 test("list shows a table of harmless cells; as JSON one job per line", async () => {
   const { run } = await withHub({
     listJobs: ({ state }) => ({
-      jobs: state === State.FAILED ? [] : [jobStatus({ command: ["\x1b[2J"] }), jobStatus()],
+      jobs: state === "FAILED" ? [] : [jobStatus({ command: ["\x1b[2J"] }), jobStatus()],
     }),
   });
   const table = (await run(["list"])).stdout.split("\n");

@@ -1,15 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
-import { jobStatus, startTinyRpcHub } from "../../test/support/tiny-rpc-hub.ts";
-import { type JobService, State, Stream } from "../contract/gen/writ/v1/job_service_pb.js";
+import { jobStatus, type RpcService, startTinyRpcHub } from "../../test/support/tiny-rpc-hub.ts";
 
 const jobctlFile = fileURLToPath(new URL("./jobctl.ts", import.meta.url));
 const id = "01890000-0000-7000-8000-000000000001";
 
-async function withHub(service: Partial<ServiceImpl<typeof JobService>>) {
+async function withHub(service: RpcService) {
   const hub = await startTinyRpcHub(service);
   onTestFinished(() => hub[Symbol.asyncDispose]());
   return { hub, env: { WRIT_HOME: hub.home } };
@@ -19,17 +17,17 @@ test("O-26: Ctrl-C in run stops the job, shows its last words, says what it did 
   let isStopped = false;
   const stopped = Promise.withResolvers<void>();
   const { env } = await withHub({
-    startJob: () => ({ jobId: id }),
-    getStatus: () => jobStatus(isStopped ? { state: State.STOPPED, endedAt: 1n, stdoutBytes: 10n } : {}),
+    startJob: () => ({ job_id: id }),
+    getStatus: () => jobStatus(isStopped ? { state: "STOPPED", ended_at: 1, stdout_bytes: 10 } : {}),
     stopJob: () => {
       isStopped = true;
       stopped.resolve();
-      return { status: jobStatus({ state: State.STOPPED }) };
+      return { status: jobStatus({ state: "STOPPED" }) };
     },
     async *streamOutput({ stream, attempt }) {
-      if (stream === Stream.STDOUT) yield { data: Buffer.from("begin"), offset: 0n, attempt };
+      if (stream === "STDOUT") yield { data: Buffer.from("begin"), offset: 0, attempt };
       await stopped.promise;
-      if (stream === Stream.STDOUT) yield { data: Buffer.from("ended"), offset: 5n, attempt };
+      if (stream === "STDOUT") yield { data: Buffer.from("ended"), offset: 5, attempt };
     },
   });
   const interrupted = await interrupt(["run", "sleep", "9"], env);
@@ -61,10 +59,10 @@ test("O-26: Ctrl-C in attach leaves the job running and says how to stop it", as
     getStatus: () => jobStatus(),
     stopJob: () => {
       stops++;
-      return { status: jobStatus({ state: State.STOPPED }) };
+      return { status: jobStatus({ state: "STOPPED" }) };
     },
     async *streamOutput({ stream, attempt }, { signal }) {
-      if (stream === Stream.STDOUT) yield { data: Buffer.from("begin"), offset: 0n, attempt };
+      if (stream === "STDOUT") yield { data: Buffer.from("begin"), offset: 0, attempt };
       await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     },
   });
@@ -79,15 +77,15 @@ test("O-26: Ctrl-C in attach leaves the job running and says how to stop it", as
 test("a reader that leaves stops the job of run, and ends stream without a word", async () => {
   let stops = 0;
   const { env } = await withHub({
-    startJob: () => ({ jobId: id }),
+    startJob: () => ({ job_id: id }),
     getStatus: () => jobStatus(),
     stopJob: () => {
       stops++;
-      return { status: jobStatus({ state: State.STOPPED }) };
+      return { status: jobStatus({ state: "STOPPED" }) };
     },
     async *streamOutput({ stream, attempt }, { signal }) {
-      for (let at = 0; stream === Stream.STDOUT && !signal.aborted; at += 65_536) {
-        yield { data: Buffer.alloc(65_536, "y"), offset: BigInt(at), attempt };
+      for (let at = 0; stream === "STDOUT" && !signal.aborted; at += 65_536) {
+        yield { data: Buffer.alloc(65_536, "y"), offset: at, attempt };
       }
       await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     },

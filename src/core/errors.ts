@@ -66,9 +66,49 @@ export const errorTable = {
   JOB_FAILED: { http: 500, grpc: "UNKNOWN", exit: 1, retryable: false },
 } as const satisfies Record<string, ErrorRow>;
 
-type ErrorRow = { http: number; grpc: string; exit: number; retryable: boolean };
+type ErrorRow = { http: number; grpc: GrpcStatus; exit: number; retryable: boolean };
 
 export type ErrorCode = keyof typeof errorTable;
+
+/** The statuses of gRPC in the order of their numbers, from 0. */
+export const grpcStatuses = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+] as const;
+
+export type GrpcStatus = (typeof grpcStatuses)[number];
+
+/** The code of a gRPC status that arrives without a code of the table; INTERNAL if it is not here. */
+export const codeOfStatus: Partial<Record<GrpcStatus, ErrorCode>> = {
+  CANCELLED: "HUB_UNREACHABLE",
+  INVALID_ARGUMENT: "INVALID_ARGUMENT",
+  DEADLINE_EXCEEDED: "HUB_UNREACHABLE",
+  NOT_FOUND: "NOT_FOUND",
+  ALREADY_EXISTS: "IDEMPOTENCY_MISMATCH",
+  PERMISSION_DENIED: "PERMISSION_DENIED",
+  RESOURCE_EXHAUSTED: "RATE_LIMITED",
+  FAILED_PRECONDITION: "STATE_CONFLICT",
+  ABORTED: "OUTPUT_OFFSET",
+  OUT_OF_RANGE: "RANGE_NOT_SATISFIABLE",
+  UNIMPLEMENTED: "METHOD_NOT_ALLOWED",
+  UNAVAILABLE: "SHUTTING_DOWN",
+  UNAUTHENTICATED: "UNAUTHENTICATED",
+};
 
 /** Every error that a caller sees: a code from the table, a sentence for people, data for programs. */
 export class WritError extends Error {

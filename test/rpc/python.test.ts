@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
-import { State } from "../../src/contract/gen/writ/v1/job_service_pb.js";
+import { state } from "../../src/contract/gen/writ/v1/job_service.ts";
 import { claimJob, registerWorker } from "../support/jobs.ts";
 import { rpcHubForAll } from "./rpc-hub.ts";
 
@@ -47,9 +47,9 @@ test.skipIf(!hasGrpc)(
     expect(report).toMatchObject({
       refused: ["INVALID_ARGUMENT", expect.stringMatching(/^limits\.cpu: must be cores/)],
       output: "hello\n",
-      state: State.EXITED,
+      state: state.EXITED,
       exit_code: 0,
-      stopped: State.STOPPED,
+      stopped: state.STOPPED,
     });
     expect(report.listed).toEqual([report.second, jobId]);
     expect((await ended)[0]).toBe(0);

@@ -48,10 +48,10 @@ test.each(["v1", "v1alpha"] as const)("%s lists the services and describes them"
     { all_extension_numbers_of_type: "writ.v1.JobStatus" },
   ]);
   const names = list!.list_services_response!.service.map(({ name }) => name);
-  expect(names).toEqual([
-    "writ.v1.JobService",
+  expect(names.toSorted()).toEqual([
     "grpc.reflection.v1.ServerReflection",
     "grpc.reflection.v1alpha.ServerReflection",
+    "writ.v1.JobService",
   ]);
   for (const answer of [bySymbol, byMethod, byFile]) {
     const [bytes] = answer!.file_descriptor_response!.file_descriptor_proto;

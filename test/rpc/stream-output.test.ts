@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { connect } from "node:http2";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { create, toBinary } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { StreamOutputRequestSchema } from "../../src/contract/gen/writ/v1/job_service_pb.js";
+import { streamOutputRequest } from "../../src/contract/gen/writ/v1/job_service.ts";
 import { revokeCerts } from "../../src/hub/admin.ts";
+import { encodeMessage } from "../../src/runtime/grpc/encode-message.ts";
 import { eventually } from "../support/eventually.ts";
 import { claimJob, type HeldJob, registerWorker } from "../support/jobs.ts";
 import { framed } from "./raw-call.ts";
@@ -231,7 +231,7 @@ function openIdle(jobId: string) {
     ca: hub.ca,
     settings: { initialWindowSize: 1024 ** 2 },
   });
-  const request = create(StreamOutputRequestSchema, { jobId, maxChunkBytes: 1024 ** 2 });
+  const request = encodeMessage(streamOutputRequest, { job_id: jobId, max_chunk_bytes: 1024 ** 2 });
   const stream = session.request({
     ":method": "POST",
     ":path": "/writ.v1.JobService/StreamOutput",
@@ -239,7 +239,7 @@ function openIdle(jobId: string) {
     te: "trailers",
   });
   stream.on("error", () => {});
-  stream.end(framed(toBinary(StreamOutputRequestSchema, request)));
+  stream.end(framed(request));
   return { session, answered: once(stream, "response") };
 }
 

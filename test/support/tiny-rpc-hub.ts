@@ -1,23 +1,36 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createSecureServer, type ServerHttp2Session } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import {
-  JobService,
-  type JobStatus,
-  JobStatusSchema,
-  State,
-} from "../../src/contract/gen/writ/v1/job_service_pb.js";
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+  status,
+} from "@grpc/grpc-js";
+import { loadSync, type ServiceDefinition } from "@grpc/proto-loader";
+import type { jobService, jobStatus as jobStatusTable } from "../../src/contract/gen/writ/v1/job_service.ts";
+import type { GrpcStatus } from "../../src/core/errors.ts";
 import {
   makeAuthority,
   makeClientCertificate,
   makeServerCertificate,
 } from "../../src/hub/certs/make-certificate.ts";
+import type { MessageInit, MessageOf } from "../../src/runtime/grpc/wire-message.ts";
+
+type Methods = typeof jobService;
+type Answer<N extends keyof Methods> = MessageInit<Methods[N]["output"]>;
+
+/** What the hub of a test answers; what is missing is UNIMPLEMENTED. */
+export type RpcService = {
+  [N in keyof Methods]?: (
+    request: MessageOf<Methods[N]["input"]>,
+    call: { signal: AbortSignal },
+  ) => N extends "streamOutput" ? AsyncIterable<Answer<N>> : Answer<N> | Promise<Answer<N>>;
+};
 
 export type TinyRpcHub = {
   /** As `writ certs issue` fills one: the hub's address, the authority and a certificate. */
@@ -29,10 +42,11 @@ export type TinyRpcHub = {
 };
 
 const dayMs = 86_400_000;
+const protoFile = join(import.meta.dirname, "../../proto/writ/v1/job_service.proto");
 
-/** A gRPC server behind the same TLS as a hub's, which answers as a test says. Only tests use it. */
+/** A gRPC server that is not ours, behind the same TLS as a hub's, which answers as a test says. */
 export async function startTinyRpcHub(
-  service: Partial<ServiceImpl<typeof JobService>>,
+  service: RpcService,
   { isExpired = false }: { isExpired?: boolean } = {},
 ): Promise<TinyRpcHub> {
   const nowMs = Date.now();
@@ -44,53 +58,92 @@ export async function startTinyRpcHub(
     nowMs: nowMs - (isExpired ? 400 * dayMs : 0),
   });
 
-  const sessions = new Set<ServerHttp2Session>();
-  const server = createSecureServer(
-    { key: own.keyPem, cert: own.certPem, ca: authority.certPem, requestCert: true, minVersion: "TLSv1.3" },
-    connectNodeAdapter({ routes: (router) => router.service(JobService, service), acceptCompression: [] }),
-  );
-  server.on("session", (session) => {
-    sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-    session.on("error", () => {});
+  const server = new Server();
+  const definition = loadSync(protoFile, { keepCase: true, longs: Number, enums: String, defaults: true });
+  server.addService(definition["writ.v1.JobService"] as ServiceDefinition, handlersOf(service));
+  const pair = { private_key: Buffer.from(own.keyPem), cert_chain: Buffer.from(own.certPem) };
+  const trust = ServerCredentials.createSsl(Buffer.from(authority.certPem), [pair], true);
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync("127.0.0.1:0", trust, (error, bound) => (error ? reject(error) : resolve(bound)));
   });
-  server.on("sessionError", () => {});
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
 
   const home = mkdtempSync(join(tmpdir(), "writ-rpc-"));
-  const { port } = server.address() as AddressInfo;
-  mkdirSync(home, { recursive: true });
   writeFileSync(join(home, "hub.json"), JSON.stringify({ url: "http://127.0.0.1:1", grpc_port: port }));
   writeFileSync(join(home, "ca.crt"), authority.certPem);
   writeFileSync(join(home, "client.crt"), shown.certPem);
   writeFileSync(join(home, "client.key"), shown.keyPem, { mode: 0o600 });
-  const cut = (): void => {
-    for (const session of sessions) session.destroy();
-  };
   return {
     home,
     port,
-    cut,
+    cut: () => server.drain(`127.0.0.1:${port}`, 0),
     async [Symbol.asyncDispose]() {
-      server.close();
-      cut();
+      server.forceShutdown();
       rmSync(home, { recursive: true, force: true });
     },
   };
 }
 
-/** A job as a hub shows it over gRPC: running in its first attempt unless told. */
-export function jobStatus(fields: Partial<Omit<JobStatus, "$typeName" | "$unknown">> = {}): JobStatus {
-  return create(JobStatusSchema, {
-    jobId: "01890000-0000-7000-8000-000000000001",
+/** The error of a service that refuses a call with this status. */
+export function refusal(name: GrpcStatus, message: string, headers: Record<string, string> = {}): Error {
+  const metadata = new Metadata();
+  for (const [header, value] of Object.entries(headers)) metadata.set(header, value);
+  return Object.assign(new Error(message), { code: status[name], details: message, metadata });
+}
+
+function handlersOf({ streamOutput, ...others }: RpcService) {
+  const unaries = Object.entries(others).map(([name, act]) => [name, unary(act as Act)]);
+  return {
+    ...Object.fromEntries(unaries),
+    ...(streamOutput && { streamOutput: streamed(streamOutput as Act) }),
+  };
+}
+
+type Act = (request: object, call: { signal: AbortSignal }) => unknown;
+
+function unary(act: Act) {
+  return (call: ServerUnaryCall<object, object>, answer: sendUnaryData<object>): void => {
+    const acting = async () => (await act(call.request, { signal: signalOf(call) })) as object;
+    acting().then(
+      (message) => answer(null, message),
+      (error) => answer(error),
+    );
+  };
+}
+
+function streamed(act: Act) {
+  return async (call: ServerWritableStream<object, object>): Promise<void> => {
+    const signal = signalOf(call);
+    try {
+      for await (const message of act(call.request, { signal }) as AsyncIterable<object>) {
+        if (!call.write(message)) await Promise.race([once(call, "drain"), once(call, "cancelled")]);
+        if (signal.aborted) return;
+      }
+      call.end();
+    } catch (error) {
+      call.emit("error", error);
+    }
+  };
+}
+
+function signalOf(call: { on(event: "cancelled", listener: () => void): unknown }): AbortSignal {
+  const controller = new AbortController();
+  call.on("cancelled", () => controller.abort());
+  return controller.signal;
+}
+
+/** A job as a hub shows it over gRPC; by default it runs in its first attempt. */
+export function jobStatus(
+  fields: MessageInit<typeof jobStatusTable> = {},
+): MessageInit<typeof jobStatusTable> {
+  return {
+    job_id: "01890000-0000-7000-8000-000000000001",
     user: "tester",
     tenant: "default",
     type: "exec",
     command: ["echo", "hello world"],
-    state: State.RUNNING,
+    state: "RUNNING",
     attempt: 1,
-    createdAt: 1n,
+    created_at: 1,
     ...fields,
-  });
+  };
 }

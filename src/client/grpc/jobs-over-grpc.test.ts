@@ -1,16 +1,16 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
-import { jobStatus, startTinyRpcHub } from "../../../test/support/tiny-rpc-hub.ts";
-import { type JobService, type StartJobRequest, State } from "../../contract/gen/writ/v1/job_service_pb.js";
+import { jobStatus, type RpcService, refusal, startTinyRpcHub } from "../../../test/support/tiny-rpc-hub.ts";
+import type { startJobRequest } from "../../contract/gen/writ/v1/job_service.ts";
+import type { MessageOf } from "../../runtime/grpc/wire-message.ts";
 import type { RpcOptions } from "./find-rpc.ts";
 import { JobsOverGrpc } from "./jobs-over-grpc.ts";
 
 const id = "01890000-0000-7000-8000-000000000001";
 
-async function open(service: Partial<ServiceImpl<typeof JobService>>, options: { isExpired?: boolean } = {}) {
+async function open(service: RpcService, options: { isExpired?: boolean } = {}) {
   const hub = await startTinyRpcHub(service, options);
   onTestFinished(() => hub[Symbol.asyncDispose]());
   return { hub, jobs: connect({ home: hub.home, user: "tester" }) };
@@ -48,10 +48,10 @@ test.each(["a:1,", "a:1,b", "a:1, a:1", Array.from({ length: 17 }, (_, index) =>
 test("the next address is used when one refuses connections or stops, and a repeated start is the same job", async () => {
   const keys: (string | undefined)[] = [];
   const { hub } = await open({
-    startJob: async ({ idempotencyKey }) => {
-      keys.push(idempotencyKey);
-      if (keys.length === 1) throw new ConnectError("stopping", Code.Unavailable);
-      return { jobId: id };
+    startJob: async ({ idempotency_key }) => {
+      keys.push(idempotency_key);
+      if (keys.length === 1) throw refusal("UNAVAILABLE", "stopping");
+      return { job_id: id };
     },
   });
   const address = `127.0.0.1:${hub.port},localhost:${hub.port},127.0.0.1:1`;
@@ -132,39 +132,45 @@ test("nobody at the address is unreachable", async () => {
 });
 
 test.each([
-  [Code.NotFound, undefined, "NOT_FOUND"],
-  [Code.PermissionDenied, undefined, "PERMISSION_DENIED"],
-  [Code.InvalidArgument, undefined, "INVALID_ARGUMENT"],
-  [Code.FailedPrecondition, undefined, "STATE_CONFLICT"],
-  [Code.Unauthenticated, undefined, "UNAUTHENTICATED"],
-  [Code.Unavailable, undefined, "SHUTTING_DOWN"],
-  [Code.Unavailable, "LOCKDOWN", "LOCKDOWN"],
-  [Code.ResourceExhausted, "QUOTA_EXCEEDED", "QUOTA_EXCEEDED"],
-  [Code.NotFound, "LOCKDOWN", "NOT_FOUND"],
-  [Code.Unknown, undefined, "INTERNAL"],
-] as const)("status %i with name %s is %s", async (code, name, expected) => {
-  const metadata = name === undefined ? undefined : { "writ-code": name };
+  ["NOT_FOUND", undefined, "NOT_FOUND"],
+  ["PERMISSION_DENIED", undefined, "PERMISSION_DENIED"],
+  ["INVALID_ARGUMENT", undefined, "INVALID_ARGUMENT"],
+  ["FAILED_PRECONDITION", undefined, "STATE_CONFLICT"],
+  ["UNAUTHENTICATED", undefined, "UNAUTHENTICATED"],
+  ["UNAVAILABLE", undefined, "SHUTTING_DOWN"],
+  ["UNAVAILABLE", "LOCKDOWN", "LOCKDOWN"],
+  ["RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", "QUOTA_EXCEEDED"],
+  ["NOT_FOUND", "LOCKDOWN", "NOT_FOUND"],
+  ["UNKNOWN", undefined, "INTERNAL"],
+] as const)("status %s with name %s is %s", async (status, name, expected) => {
+  const headers: Record<string, string> = name === undefined ? {} : { "writ-code": name };
   const { jobs } = await open({
     getStatus: () => {
-      throw new ConnectError("because", code, metadata);
+      throw refusal(status, "because", headers);
     },
   });
   await expect(jobs.status(id)).rejects.toMatchObject({ code: expected, message: "because" });
 });
 
 test("start sends what it was given and leaves the rest to the hub", async () => {
-  let seen: StartJobRequest | undefined;
+  let seen: MessageOf<typeof startJobRequest> | undefined;
   const { jobs } = await open({
     startJob: (request) => {
       seen = request;
-      return { jobId: id };
+      return { job_id: id };
     },
   });
   const command = ["sh", "-c", ""];
   expect(
     await jobs.start({ command, limits: { cpu: "1" }, env: { A: "b" }, tags: ["x"], timeoutSec: 9 }),
   ).toBe(id);
-  expect(seen).toMatchObject({ command, env: { A: "b" }, requires: { tags: ["x"] }, timeoutSec: 9, cwd: "" });
+  expect(seen).toMatchObject({
+    command,
+    env: { A: "b" },
+    requires: { tags: ["x"] },
+    timeout_sec: 9,
+    cwd: "",
+  });
   expect(seen?.limits).toMatchObject({ cpu: "1", memory: "", io: "", pids: 0 });
 });
 
@@ -172,11 +178,11 @@ test("a status has plain values under the names of the proto", async () => {
   const { jobs } = await open({
     stopJob: () => ({
       status: jobStatus({
-        state: State.STOPPED,
-        stdoutBytes: 2n ** 40n,
-        startedAt: 5n,
-        exitCode: 0,
-        failCode: "CANCELLED",
+        state: "STOPPED",
+        stdout_bytes: 2 ** 40,
+        started_at: 5,
+        exit_code: 0,
+        fail_code: "CANCELLED",
       }),
     }),
   });
@@ -195,9 +201,9 @@ test("a status has plain values under the names of the proto", async () => {
 
 test("a list goes on to the last page", async () => {
   const { jobs } = await open({
-    listJobs: ({ pageToken }) => ({
-      jobs: [jobStatus({ jobId: `job ${pageToken}` })],
-      nextPageToken: pageToken === "2" ? "" : String(Number(pageToken) + 1),
+    listJobs: ({ page_token }) => ({
+      jobs: [jobStatus({ job_id: `job ${page_token}` })],
+      next_page_token: page_token === "2" ? "" : String(Number(page_token) + 1),
     }),
   });
   const found: string[] = [];
@@ -219,7 +225,7 @@ test("a stream whose connection is cut goes on where it was", async () => {
   const text = "0123456789".repeat(1000);
   let calls = 0;
   const { hub, jobs } = await open({
-    getStatus: () => jobStatus(calls < 3 ? {} : { state: State.EXITED, stdoutBytes: BigInt(text.length) }),
+    getStatus: () => jobStatus(calls < 3 ? {} : { state: "EXITED", stdout_bytes: text.length }),
     async *streamOutput({ offset, attempt }) {
       calls++;
       const end = Math.min(text.length, calls * 4000);

@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-import { wireStates, wireStreams } from "../../contract/job-wire.ts";
 import { WritError } from "../../core/errors.ts";
 import type { JobStatus } from "../../core/jobs/job-status.ts";
 import {
@@ -10,6 +8,7 @@ import {
   type RpcListFilter,
   type RpcListPage,
   type StartInput,
+  startFields,
   stopMsMax,
 } from "../jobs/jobs.ts";
 import {
@@ -38,36 +37,22 @@ export class JobsOverGrpc implements Jobs {
   }
 
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
-    const { command, limits, env, cwd, stdin, timeoutSec, tags, session, idempotencyKey, maxAttempts } =
-      input;
     if (input.stdinFrom !== undefined || input.inputs !== undefined || input.collect !== undefined)
       throw new WritError("INVALID_ARGUMENT", "files are possible over HTTP only; use JobsOverHttp");
-    const request = {
-      command: [...command],
-      limits,
-      env,
-      cwd,
-      stdin,
-      timeoutSec,
-      requires:
-        tags === undefined && session === undefined ? undefined : { tags: [...(tags ?? [])], session },
-      // Sent again after a lost answer, it must be the same job.
-      idempotencyKey: idempotencyKey ?? randomUUID(),
-      maxAttempts,
-    };
+    const request = { ...startFields(input), stdin: input.stdin };
     const options = { signal, timeoutMs: callMsMax, headers: this.#traceHeaders };
-    return (await this.#rpc.call((client) => client.startJob(request, options), signal)).jobId;
+    return (await this.#rpc.call("startJob", request, options)).job_id;
   }
 
   async stop(jobId: string, { signal }: CallOptions = {}): Promise<JobStatus> {
     const options = { signal, timeoutMs: stopMsMax };
-    const { status } = await this.#rpc.call((client) => client.stopJob({ jobId }, options), signal);
+    const { status } = await this.#rpc.call("stopJob", { job_id: jobId }, options);
     return status === undefined ? this.status(jobId, { signal }) : readStatus(status);
   }
 
   async status(jobId: string, { signal }: CallOptions = {}): Promise<JobStatus> {
     const options = { signal, timeoutMs: callMsMax };
-    return readStatus(await this.#rpc.call((client) => client.getStatus({ jobId }, options), signal));
+    return readStatus(await this.#rpc.call("getStatus", { job_id: jobId }, options));
   }
 
   stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
@@ -82,27 +67,20 @@ export class JobsOverGrpc implements Jobs {
   }
 
   async listPage(
-    { state, since, until, ...filter }: RpcListFilter = {},
+    { failCode, ...filter }: RpcListFilter = {},
     { pageSize, pageToken, count, signal }: PageOptions = {},
   ): Promise<RpcListPage> {
-    const request = {
-      ...filter,
-      state: wireStates[state ?? "UNKNOWN"],
-      since: BigInt(since ?? 0),
-      until: BigInt(until ?? 0),
-      pageSize,
-      pageToken,
-      count,
-    };
+    const request = { ...filter, fail_code: failCode, page_size: pageSize, page_token: pageToken, count };
     const options = { signal, timeoutMs: callMsMax };
-    const { jobs, nextPageToken, total, totalIsMore } = await this.#rpc.call(
-      (client) => client.listJobs(request, options),
-      signal,
+    const { jobs, next_page_token, total, total_is_more } = await this.#rpc.call(
+      "listJobs",
+      request,
+      options,
     );
     return {
       jobs: jobs.map(readStatus),
-      nextPageToken: nextPageToken || undefined,
-      total: total === undefined ? undefined : { count: total, isMore: totalIsMore },
+      nextPageToken: next_page_token || undefined,
+      total: total === undefined ? undefined : { count: total, isMore: total_is_more },
     };
   }
 
@@ -115,9 +93,8 @@ export class JobsOverGrpc implements Jobs {
   }
 
   async *#read(jobId: string, { stream, offset, attempt }: OutputPosition, signal: AbortSignal) {
-    const from = { stream: wireStreams[stream], offset: BigInt(offset), attempt };
-    const request = { jobId, ...from, maxChunkBytes: chunkBytesMax };
-    const chunks = this.#rpc.stream((client) => client.streamOutput(request, { signal }), signal);
-    for await (const chunk of chunks) yield { data: chunk.data, offset: Number(chunk.offset) };
+    const from = { stream: stream === "stderr" ? ("STDERR" as const) : ("STDOUT" as const), offset, attempt };
+    const request = { job_id: jobId, ...from, max_chunk_bytes: chunkBytesMax };
+    yield* this.#rpc.stream("streamOutput", request, { signal });
   }
 }

@@ -1,71 +1,105 @@
-import type { ClientHttp2Stream } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { Http2SessionManager } from "@connectrpc/connect-node";
-import { jobMethods } from "../../contract/job-wire.ts";
+import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import { jobService } from "../../contract/gen/writ/v1/job_service.ts";
+import { WritError } from "../../core/errors.ts";
+import type { Clock } from "../../runtime/clock/clock.ts";
+import { decodeMessage } from "../../runtime/grpc/decode-message.ts";
+import { encodeMessage } from "../../runtime/grpc/encode-message.ts";
+import { frameMessage, MessageReader } from "../../runtime/grpc/message-frames.ts";
+import type { WireMessage } from "../../runtime/grpc/wire-message.ts";
+import { openDeadline } from "../deadline.ts";
 import type { RpcTarget } from "./find-rpc.ts";
-import { type Exchange, exchange } from "./grpc-exchange.ts";
-import type { CallLimits, OpenClient, RpcClient } from "./rpc-connection.ts";
-import { decodeMessage, encodeMessage, type Plain } from "./wire-message.ts";
+import type { CallLimits, OpenClient } from "./rpc-connection.ts";
+import { connectionError, refusal } from "./rpc-errors.ts";
+import { RpcSession } from "./rpc-session.ts";
 
-// A connection that has been silent for this long is pinged, and given up if there is no answer: otherwise a stream of
-// a silent job would wait for ever on a machine that was switched off.
-const pingMs = 20_000;
-const pingAnswerMsMax = 10_000;
-// How much may be in flight to us: on a fast connection with high latency, less would slow down an output.
-const windowBytes = 8 * 1024 * 1024;
+// A page of a thousand jobs with long commands is far smaller; anything larger is not a response of a hub.
+const messageBytesMax = 256 * 1024 * 1024;
 
-/**
- * gRPC over TLS 1.3 with a client certificate. Nothing is compressed, because the network is rarely the slow part.
- * Frames and messages are ours and not the libraries': their transport loads the platform's fetch, and their messages
- * begin with descriptors, and each of these takes a short command as long as everything else.
- */
-export function openClient({ host, port, ca, cert, key }: RpcTarget): OpenClient {
-  const sessions = new WideSessions(
-    `https://${host}:${port}`,
-    { pingIntervalMs: pingMs, pingTimeoutMs: pingAnswerMsMax },
-    { ca, cert, key, minVersion: "TLSv1.3", settings: { initialWindowSize: windowBytes } },
-  );
-  return { client: createClient(sessions), close: () => sessions.abort(new Error("closed")) };
+/** The calls of one hub. Nothing is compressed, because the network is rarely the slow part. Why: ADR 0115. */
+export function openClient(target: RpcTarget, clock: Clock): OpenClient {
+  const session = new RpcSession(target, clock);
+  const hub = { session, target, clock };
+  return {
+    // The table and the type agree on which message belongs to which method.
+    exchange: (name, request, limits) =>
+      exchange(hub, jobService[name] as Method, request, limits) as AsyncGenerator<never>,
+    close: () => session.close(),
+  };
 }
 
-/** Every method of the table; the table and the type agree on which message belongs to which method. */
-function createClient(sessions: Http2SessionManager): RpcClient {
-  const { streamOutput, ...others } = jobMethods;
-  const calls = Object.entries(others).map(([name, { path, input, output }]) => {
-    const call = async (request: object, limits: CallLimits): Promise<Plain> => {
-      const message = encodeMessage(input, request as Plain);
-      return decodeMessage(output, await onlyAnswer(exchange(sessions, { path, message, ...limits })));
-    };
-    return [name, call];
-  });
-  return { ...Object.fromEntries(calls), streamOutput: stream } as RpcClient;
+type Hub = { session: RpcSession; target: RpcTarget; clock: Clock };
+type Method = { path: string; input: WireMessage; output: WireMessage };
 
-  async function* stream(request: object, limits: CallLimits): AsyncGenerator<Plain> {
-    const { path, input, output } = streamOutput;
-    const call: Exchange = { path, message: encodeMessage(input, request as Plain), ...limits };
-    for await (const answer of exchange(sessions, call)) yield decodeMessage(output, answer);
+/** One call: sends a message and yields the responses, until the hub reports how it ended. Every error is a WritError. */
+async function* exchange(
+  { session, target, clock }: Hub,
+  { path, input, output }: Method,
+  request: object,
+  { signal, timeoutMs, headers }: CallLimits,
+): AsyncGenerator<object> {
+  const message = frameMessage(encodeMessage(input, request));
+  const deadline = openDeadline(clock, { signal, timeout: timeoutOf(timeoutMs) });
+  try {
+    const sent = { ":path": path, ...usualHeaders, ...timeoutHeader(timeoutMs), ...headers };
+    const stream = await session.request(sent, deadline.signal);
+    for await (const answer of answersOf(stream, message)) yield parse(output, answer);
+  } catch (error) {
+    if (error instanceof WritError) throw error;
+    throw connectionError(deadline.signal.aborted ? deadline.signal.reason : error, target);
+  } finally {
+    deadline.release();
   }
 }
 
-async function onlyAnswer(answers: AsyncGenerator<Buffer>): Promise<Buffer> {
-  const { value: first } = await answers.next();
-  if (first === undefined) throw new ConnectError("a response without a message", Code.Internal);
-  // The status follows the message, and decides whether it is valid.
-  await answers.next();
-  return first;
+const usualHeaders = {
+  ":method": "POST",
+  "content-type": "application/grpc+proto",
+  te: "trailers",
+  "user-agent": "writ",
+};
+
+/** Tells the hub, so that it does not work for a caller that has left. */
+function timeoutHeader(timeoutMs: number | undefined): Record<string, string> {
+  return timeoutMs === undefined ? {} : { "grpc-timeout": `${timeoutMs}m` };
 }
 
-/** Widens the window of each connection; the settings above concern only its streams. */
-class WideSessions extends Http2SessionManager {
-  readonly #widened = new WeakSet<object>();
+function timeoutOf(ms: number | undefined) {
+  if (ms === undefined) return undefined;
+  return { ms, error: () => new Error(`no response within ${Math.round(ms / 1000)} s`) };
+}
 
-  override async request(...args: Parameters<Http2SessionManager["request"]>): Promise<ClientHttp2Stream> {
-    const stream = await super.request(...args);
-    const { session } = stream;
-    if (session !== undefined && !this.#widened.has(session)) {
-      this.#widened.add(session);
-      session.setLocalWindowSize(windowBytes);
-    }
-    return stream;
+async function* answersOf(stream: ClientHttp2Stream, message: Buffer): AsyncGenerator<Buffer> {
+  let headers: IncomingHttpHeaders = {};
+  let trailers: IncomingHttpHeaders = {};
+  // The reader gets an error there; one after the end concerns nobody.
+  stream.on("error", () => {});
+  stream.on("response", (received) => {
+    headers = received;
+  });
+  stream.on("trailers", (received) => {
+    trailers = received;
+  });
+  stream.end(message);
+  const reader = new MessageReader({ bytesMax: messageBytesMax, refuse: refusedFrame });
+  for await (const part of stream) yield* reader.add(part as Buffer);
+  // A refusal without any message has its status in the headers.
+  const ending = trailers["grpc-status"] === undefined ? headers : trailers;
+  const status = ending["grpc-status"];
+  if (status === "0" && reader.isEmpty) return;
+  if (status !== undefined && status !== "0") throw refusal(ending);
+  const found = headers[":status"] === undefined ? "" : ` (HTTP status ${headers[":status"]})`;
+  throw new Error(`the response ended too early${found}`);
+}
+
+function refusedFrame(problem: "compressed" | "too large"): WritError {
+  const what = problem === "compressed" ? "a compressed message, which was not requested" : "a huge message";
+  return new WritError("HTTP_ERROR", `the hub sent ${what}`);
+}
+
+function parse(output: WireMessage, bytes: Buffer): object {
+  try {
+    return decodeMessage(output, bytes);
+  } catch {
+    throw new WritError("HTTP_ERROR", "the hub sent a message that is not one of JobService");
   }
 }

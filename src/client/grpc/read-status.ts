@@ -1,47 +1,32 @@
-import type { JobStatus as WireStatus } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { wireStates } from "../../contract/job-wire.ts";
+import type { jobStatus } from "../../contract/gen/writ/v1/job_service.ts";
 import type { JobStatus } from "../../core/jobs/job-status.ts";
-import { grpcStates } from "../../core/jobs/state-names.ts";
+import type { MessageOf } from "../../runtime/grpc/wire-message.ts";
 
-/** A job as the hub sent it. Protobuf sends no empty values: most of them mean that there is none. */
-export function readStatus(status: WireStatus): JobStatus {
-  const { limits, isolation, usage } = status;
+/** A job as the hub sent it. Protobuf sends no empty values: where a status can have none, they mean that. */
+export function readStatus(status: MessageOf<typeof jobStatus>): JobStatus {
+  const { state, isolation } = status;
   return {
-    job_id: status.jobId,
-    user: status.user,
-    tenant: status.tenant,
+    ...status,
     // A newer hub may have states that this version does not know.
-    state: grpcStates.find((name) => wireStates[name] === status.state) ?? "UNKNOWN",
-    exit_code: status.exitCode ?? null,
-    reason: status.reason,
-    fail_code: status.failCode || null,
-    fail_detail: status.failDetail || null,
-    type: status.type,
-    command: status.command,
-    limits: limits ?? null,
+    state: typeof state === "number" ? "UNKNOWN" : state,
+    exit_code: status.exit_code ?? null,
+    fail_code: status.fail_code || null,
+    fail_detail: status.fail_detail || null,
+    limits: status.limits ?? null,
     worker: status.worker || null,
     isolation: isolation?.level ? { ...isolation, cgroup: isolation.cgroup || null } : null,
-    created_at: Number(status.createdAt),
-    started_at: Number(status.startedAt) || null,
-    ended_at: Number(status.endedAt) || null,
-    attempt: status.attempt,
-    attempts: status.attempts,
-    max_attempts: status.maxAttempts,
-    last_error: status.lastError || null,
-    retry_at: Number(status.retryAt) || null,
-    last_line: status.lastLine || null,
-    scheduled_at: Number(status.scheduledAt) || null,
+    started_at: status.started_at || null,
+    ended_at: status.ended_at || null,
+    last_error: status.last_error || null,
+    retry_at: status.retry_at || null,
+    last_line: status.last_line || null,
+    scheduled_at: status.scheduled_at || null,
     progress: status.progress ?? null,
-    stdout_bytes: Number(status.stdoutBytes),
-    stderr_bytes: Number(status.stderrBytes),
-    output_removed: status.outputRemoved,
-    output_arriving: status.state === wireStates.STOPPED && Number(status.endedAt) === 0,
-    usage: usage
-      ? { cpu_ms: Number(usage.cpuMs), memory_peak_bytes: Number(usage.memoryPeakBytes), oom: usage.oom }
-      : null,
+    output_arriving: state === "STOPPED" && status.ended_at === 0,
+    usage: status.usage ?? null,
     kind: status.kind || null,
-    solver_url: status.solverUrl || null,
-    solver_checksum: status.solverChecksum || null,
+    solver_url: status.solver_url || null,
+    solver_checksum: status.solver_checksum || null,
     port: status.port || null,
     container: status.container || null,
     agent: status.agent || null,

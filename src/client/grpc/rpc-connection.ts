@@ -1,30 +1,41 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Client, ConnectError } from "@connectrpc/connect";
-import type { JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
+import type { jobService } from "../../contract/gen/writ/v1/job_service.ts";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { type Clock, systemClock } from "../../runtime/clock/clock.ts";
+import type { MessageInit, MessageOf } from "../../runtime/grpc/wire-message.ts";
 import { parseGrpcAddresses } from "../../runtime/hubs/grpc-address.ts";
 import { hubAddressesMax } from "../../runtime/hubs/hub-address.ts";
 import { HubChoice } from "../../runtime/hubs/hub-choice.ts";
 import { clientClosed } from "../client-closed.ts";
 import { findRpc, type RpcOptions, type RpcTarget } from "./find-rpc.ts";
-import type { Exchange } from "./grpc-exchange.ts";
-import { rpcError } from "./rpc-errors.ts";
 
-export type CallLimits = Pick<Exchange, "signal" | "timeoutMs" | "headers">;
-export type OpenClient = { client: RpcClient; close(): void };
+export type CallLimits = {
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+};
+type Methods = typeof jobService;
+type Request<N extends keyof Methods> = MessageInit<Methods[N]["input"]>;
+type Response<N extends keyof Methods> = MessageOf<Methods[N]["output"]>;
+
+/** The calls of one hub; those with a single response yield one. */
+export type OpenClient = {
+  exchange<N extends keyof Methods>(
+    name: N,
+    request: Request<N>,
+    limits: CallLimits,
+  ): AsyncIterable<Response<N>>;
+  close(): void;
+};
 export type RpcDeps = {
   find(options: RpcOptions): Promise<RpcTarget[]>;
-  open(target: RpcTarget): Promise<OpenClient>;
+  open(target: RpcTarget, clock: Clock): Promise<OpenClient>;
 };
 
-/** The client that the library would make. Ours returns only the fields, without the names of their messages. */
-export type RpcClient = Client<typeof JobService>;
-
-// The library is loaded when a connection is opened, not for `--help`.
+// HTTP/2 is loaded when a connection is opened: a program that imports the SDK may never need it.
 const realDeps: RpcDeps = {
   find: findRpc,
-  open: async (target) => (await import("./open-client.ts")).openClient(target),
+  open: async (target, clock) => (await import("./open-client.ts")).openClient(target, clock),
 };
 
 type Current = {
@@ -56,31 +67,33 @@ export class RpcConnection {
   }
 
   /** One call; a refusal is thrown as the hub's error, an abort as the signal's reason. */
-  async call<T>(act: (client: RpcClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    signal?.throwIfAborted();
-    const current = await this.#find();
-    const failures: WritError[] = [];
-    for (const index of inTurn(current)) {
-      try {
-        const answer = await act((await this.#open(current, index)).client);
-        current.choice.answered(index);
-        return answer;
-      } catch (error) {
-        failures.push(this.#failure(error, { current, index, signal }));
-      }
-    }
-    throw noneReached(failures);
+  async call<N extends keyof Methods>(
+    name: N,
+    request: Request<N>,
+    limits: CallLimits,
+  ): Promise<Response<N>> {
+    let only: Response<N> | undefined;
+    // The status follows the message, and decides whether it is valid.
+    for await (const response of this.stream(name, request, limits)) only = response;
+    if (only === undefined) throw new WritError("HTTP_ERROR", "the hub answered without a message");
+    return only;
   }
 
-  /** Like `call`, for a response that arrives in parts. After the first, whoever reads has to ask again. */
-  async *stream<T>(act: (client: RpcClient) => AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
-    signal.throwIfAborted();
+  /** Like `call`, for a response that arrives in parts. After the first, the reader has to ask again. */
+  async *stream<N extends keyof Methods>(
+    name: N,
+    request: Request<N>,
+    limits: CallLimits,
+  ): AsyncGenerator<Response<N>> {
+    const { signal } = limits;
+    signal?.throwIfAborted();
     const current = await this.#find();
     const failures: WritError[] = [];
     for (const index of inTurn(current)) {
       let hasBegun = false;
       try {
-        for await (const part of act((await this.#open(current, index)).client)) {
+        const client = await this.#open(current, index);
+        for await (const part of client.exchange(name, request, limits)) {
           if (!hasBegun) current.choice.answered(index);
           hasBegun = true;
           yield part;
@@ -104,20 +117,18 @@ export class RpcConnection {
     error: unknown,
     { current, index, signal }: { current: Current; index: number; signal: AbortSignal | undefined },
   ): WritError {
-    if (signal?.aborted && error instanceof ConnectError) throw signal.reason;
-    const understood = rpcError(error, current.targets[index]!);
+    if (signal?.aborted) throw signal.reason;
     // What was under way ends with the client, which says nothing about the hub.
-    if (this.#isClosed && hasCode(understood, "HUB_UNREACHABLE")) throw clientClosed();
-    if (!hasCode(understood, "HUB_UNREACHABLE", "SHUTTING_DOWN", "STORE_UNAVAILABLE", "HUB_MOVED"))
-      throw understood;
+    if (this.#isClosed && hasCode(error, "HUB_UNREACHABLE")) throw clientClosed();
+    if (!hasCode(error, "HUB_UNREACHABLE", "SHUTTING_DOWN", "STORE_UNAVAILABLE", "HUB_MOVED")) throw error;
     current.choice.failed(index);
-    if (hasCode(understood, "HUB_MOVED")) follow(current, index, understood as WritError);
-    if (hasCode(understood, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
-    return understood as WritError;
+    if (hasCode(error, "HUB_MOVED")) follow(current, index, error as WritError);
+    if (hasCode(error, "HUB_UNREACHABLE")) this.#mayHaveMoved = true;
+    return error as WritError;
   }
 
   async #open({ targets, open }: Current, index: number): Promise<OpenClient> {
-    const known = open.get(index) ?? this.#deps.open(targets[index]!);
+    const known = open.get(index) ?? this.#deps.open(targets[index]!, this.clock);
     open.set(index, known);
     return known;
   }

@@ -1,61 +1,24 @@
-import { Code, ConnectError } from "@connectrpc/connect";
-import { type ErrorCode, errorTable, isErrorCode, WritError } from "../../core/errors.ts";
+import type { IncomingHttpHeaders } from "node:http2";
+import { WritError } from "../../core/errors.ts";
+import { errorOfStatus } from "../../runtime/grpc/call-status.ts";
 import { movedToHeader } from "../../runtime/hubs/moved-hub.ts";
 import type { RpcTarget } from "./find-rpc.ts";
 
-/** The code for a status when the hub does not send its own. */
-const codes: Partial<Record<Code, ErrorCode>> = {
-  [Code.InvalidArgument]: "INVALID_ARGUMENT",
-  [Code.NotFound]: "NOT_FOUND",
-  [Code.AlreadyExists]: "IDEMPOTENCY_MISMATCH",
-  [Code.PermissionDenied]: "PERMISSION_DENIED",
-  [Code.ResourceExhausted]: "RATE_LIMITED",
-  [Code.FailedPrecondition]: "STATE_CONFLICT",
-  [Code.OutOfRange]: "RANGE_NOT_SATISFIABLE",
-  [Code.Unimplemented]: "METHOD_NOT_ALLOWED",
-  [Code.Unavailable]: "SHUTTING_DOWN",
-  [Code.DeadlineExceeded]: "HUB_UNREACHABLE",
-  [Code.Canceled]: "HUB_UNREACHABLE",
-  [Code.Aborted]: "OUTPUT_OFFSET",
-  [Code.Unauthenticated]: "UNAUTHENTICATED",
-};
-
-/** The metadata in which a hub sends the code of its error table. */
-const codeHeader = "writ-code";
-/** The metadata with the id under which its log has the refusal. */
-const requestIdHeader = "writ-request-id";
-
-/** An error of a call as a WritError: the hub's refusal, or a failed connection. */
-export function rpcError(error: unknown, target: RpcTarget): unknown {
-  if (!(error instanceof ConnectError)) return error;
-  if (!error.isWireError) return connectionError(error, target);
-  const code = codeOf(error);
-  const advice = code === "UNAUTHENTICATED" ? certificateAdvice : undefined;
-  const request_id = error.metadata.get(requestIdHeader) ?? undefined;
-  const moved_to = code === "HUB_MOVED" ? error.metadata.get(movedToHeader) : null;
-  const details = {
-    ...(advice && { advice }),
-    ...(request_id && { request_id }),
+/** The error with which the hub refused a call. */
+export function refusal(headers: IncomingHttpHeaders): WritError {
+  const { code, message, details } = errorOfStatus(headers);
+  const moved_to = code === "HUB_MOVED" ? headers[movedToHeader] : undefined;
+  return new WritError(code, message, {
+    ...details,
+    ...(code === "UNAUTHENTICATED" && { advice: certificateAdvice }),
     ...(moved_to && { moved_to }),
-  };
-  return new WritError(code, error.rawMessage || `the hub answered with ${Code[error.code]}`, details);
+  });
 }
 
 const certificateAdvice = "an administrator can issue a valid certificate with `writ certs issue`";
 
-function codeOf(error: ConnectError): ErrorCode {
-  const named = error.metadata.get(codeHeader) ?? "";
-  // The status decides; the code only says which of its rows is meant.
-  if (isErrorCode(named) && Code[error.code] === camelCase(errorTable[named].grpc)) return named;
-  return codes[error.code] ?? "INTERNAL";
-}
-
-function camelCase(name: string): string {
-  return name.toLowerCase().replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
-}
-
 /** There was no response from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
-function connectionError(error: ConnectError, target: RpcTarget): WritError {
+export function connectionError(error: unknown, target: RpcTarget): WritError {
   const { host, port, url, from } = target;
   const where = `${host}:${port}${url === undefined ? "" : `, the gRPC address for ${url}`}`;
   const found = nodeCodes(error);
@@ -81,9 +44,8 @@ function connectionError(error: ConnectError, target: RpcTarget): WritError {
   }
   const advice =
     "if it is running, it may have refused the certificate; `writ certs list` shows which are valid";
-  return new WritError("HUB_UNREACHABLE", `the hub at ${where} hung up (${found[0] ?? error.rawMessage})`, {
-    advice,
-  });
+  const why = found[0] ?? (error as Error).message;
+  return new WritError("HUB_UNREACHABLE", `the hub at ${where} hung up (${why})`, { advice });
 }
 
 /** What to look at when nobody is at an address, by where the address is from. */

@@ -37,8 +37,7 @@ export class ExchangedToken {
   async #exchange(): Promise<string> {
     const rpc = new RpcConnection(this.#options, this.#deps);
     try {
-      const answer = await rpc.call((client) => client.exchangeCertificate({}, { timeoutMs: callMsMax }));
-      return answer.token;
+      return (await rpc.call("exchangeCertificate", {}, { timeoutMs: callMsMax })).token;
     } finally {
       rpc.close();
     }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { statusOfView } from "../../contract/job-status.ts";
 import { jobRoutes } from "../../contract/routes/job-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
@@ -22,6 +21,7 @@ import {
   type RpcListFilter,
   type RpcListPage,
   type StartInput,
+  startFields,
   stopMsMax,
 } from "./jobs.ts";
 import { JobWaits } from "./wait-job.ts";
@@ -37,36 +37,14 @@ export class JobsOverHttp implements Jobs {
   }
 
   async start(input: StartInput, { signal }: CallOptions = {}): Promise<string> {
-    const {
-      command,
-      limits,
-      env = {},
-      cwd,
-      stdin,
-      stdinFrom,
-      inputs,
-      collect,
-      timeoutSec,
-      tags,
-      session,
-      idempotencyKey,
-      maxAttempts,
-    } = input;
+    const { limits, stdin, stdinFrom, inputs, collect } = input;
     const body = {
-      command: [...command],
+      ...startFields(input),
       limits: limits as { io?: "low" } | undefined,
-      env: Object.keys(env).length === 0 ? undefined : env,
-      cwd,
       stdin: stdin === undefined || stdin.length === 0 ? undefined : Buffer.from(stdin).toString("base64"),
       stdin_from: stdinFrom,
       inputs: inputs && [...inputs],
       collect: collect && [...collect],
-      timeout_sec: timeoutSec,
-      requires:
-        tags === undefined && session === undefined ? undefined : { tags: tags && [...tags], session },
-      // Sent again after a lost answer, it must be the same job.
-      idempotency_key: idempotencyKey ?? randomUUID(),
-      max_attempts: maxAttempts,
     };
     return (await this.#hub.call(jobRoutes.startCommand, { body }, { signal })).body.id;
   }

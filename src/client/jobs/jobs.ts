@@ -1,4 +1,5 @@
 // What both transports can do with jobs. Why: ADR 0036.
+import { randomUUID } from "node:crypto";
 import type { JobStatus } from "../../core/jobs/job-status.ts";
 import type { GrpcState } from "../../core/jobs/state-names.ts";
 import type { LimitsText } from "../../core/limits.ts";
@@ -25,6 +26,21 @@ export type StartInput = {
   idempotencyKey?: string | undefined;
   maxAttempts?: number | undefined;
 };
+
+/** The fields of a start that both transports send alike. */
+export function startFields({ command, limits, env = {}, cwd, tags, session, ...input }: StartInput) {
+  return {
+    command: [...command],
+    limits,
+    env: Object.keys(env).length === 0 ? undefined : env,
+    cwd,
+    timeout_sec: input.timeoutSec,
+    requires: tags === undefined && session === undefined ? undefined : { tags: tags && [...tags], session },
+    // Sent again after a lost answer, it must be the same job.
+    idempotency_key: input.idempotencyKey ?? randomUUID(),
+    max_attempts: input.maxAttempts,
+  };
+}
 
 export type RpcListFilter = {
   state?: GrpcState | undefined;

@@ -1,21 +1,14 @@
-import {
-  Code,
-  ConnectError,
-  createClient,
-  createRouterTransport,
-  type ServiceImpl,
-} from "@connectrpc/connect";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { jobStatus } from "../../../test/support/tiny-rpc-hub.ts";
-import {
-  JobService,
-  State,
-  Stream,
-  type StreamOutputRequest,
-} from "../../contract/gen/writ/v1/job_service_pb.js";
+import { jobStatus, type RpcService } from "../../../test/support/tiny-rpc-hub.ts";
+import { jobService, type streamOutputRequest } from "../../contract/gen/writ/v1/job_service.ts";
+import { WritError } from "../../core/errors.ts";
 import { type Clock, systemClock } from "../../runtime/clock/clock.ts";
+import { decodeMessage } from "../../runtime/grpc/decode-message.ts";
+import { encodeMessage } from "../../runtime/grpc/encode-message.ts";
+import type { MessageOf } from "../../runtime/grpc/wire-message.ts";
 import { JobsOverGrpc } from "../grpc/jobs-over-grpc.ts";
+import type { OpenClient } from "../grpc/rpc-connection.ts";
 import type { AttemptChunk } from "./stream-attempts.ts";
 
 const id = "01890000-0000-7000-8000-000000000001";
@@ -24,10 +17,19 @@ const hasty: Clock = { ...systemClock, sleep: (_ms, signal) => systemClock.sleep
 const place = { host: "hub", port: 1, from: "home" as const, ca: "", cert: "", key: "" };
 
 /** A client of a hub in memory. */
-function open(service: Partial<ServiceImpl<typeof JobService>>): JobsOverGrpc {
-  const transport = createRouterTransport((router) => router.service(JobService, service));
-  const client = createClient(JobService, transport);
-  const deps = { find: async () => [place], open: async () => ({ client, close: () => {} }) };
+function open(service: RpcService): JobsOverGrpc {
+  const exchange: OpenClient["exchange"] = async function* (name, request, { signal }) {
+    const { input, output } = jobService[name];
+    const act = service[name] as (request: object, call: object) => object;
+    const asked = decodeMessage(input, encodeMessage(input, request));
+    const answered = act(asked, { signal });
+    const answers = Symbol.asyncIterator in answered ? (answered as AsyncIterable<object>) : [await answered];
+    for await (const answer of answers) {
+      yield decodeMessage(output, encodeMessage(output, answer)) as never;
+      signal?.throwIfAborted();
+    }
+  };
+  const deps = { find: async () => [place], open: async () => ({ exchange, close: () => {} }) };
   return new JobsOverGrpc({ user: "tester", clock: hasty }, deps);
 }
 
@@ -39,11 +41,11 @@ async function readAll(chunks: AsyncIterable<AttemptChunk>): Promise<string> {
 
 function* cutUp(
   text: string,
-  { offset, attempt }: Pick<StreamOutputRequest, "offset" | "attempt">,
+  { offset, attempt }: Pick<MessageOf<typeof streamOutputRequest>, "offset" | "attempt">,
   size = 3,
 ) {
   for (let at = Number(offset); at < text.length; at += size) {
-    yield { data: Buffer.from(text.slice(at, at + size), "latin1"), offset: BigInt(at), attempt };
+    yield { data: Buffer.from(text.slice(at, at + size), "latin1"), offset: at, attempt };
   }
 }
 
@@ -52,7 +54,7 @@ test("a job that does not exist is refused at once", async () => {
   const jobs = open({
     getStatus: () => {
       calls++;
-      throw new ConnectError("there is no such job", Code.NotFound);
+      throw new WritError("NOT_FOUND", "there is no such job");
     },
   });
   await expect(readAll(jobs.stream(id))).rejects.toMatchObject({
@@ -66,8 +68,8 @@ test("a refusal in the middle is not tried again", async () => {
   const jobs = open({
     getStatus: () => jobStatus(),
     async *streamOutput() {
-      yield { data: Buffer.from("abc"), offset: 0n, attempt: 1 };
-      throw new ConnectError("revoked", Code.Unauthenticated);
+      yield { data: Buffer.from("abc"), offset: 0, attempt: 1 };
+      throw new WritError("UNAUTHENTICATED", "revoked");
     },
   });
   await expect(readAll(jobs.stream(id))).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
@@ -78,7 +80,7 @@ test("an aborted signal ends the stream with its reason", async () => {
   const jobs = open({
     getStatus: () => jobStatus(),
     async *streamOutput(_, { signal }) {
-      yield { data: Buffer.from("abc"), offset: 0n, attempt: 1 };
+      yield { data: Buffer.from("abc"), offset: 0, attempt: 1 };
       await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     },
   });
@@ -93,9 +95,9 @@ test("bytes that the hub has left out are not passed over", async () => {
   const jobs = open({
     getStatus: () => jobStatus(),
     async *streamOutput({ offset }) {
-      if (offset === 0n) yield { data: Buffer.from("abc"), offset: 0n, attempt: 1 };
-      else throw new ConnectError("gone", Code.NotFound);
-      yield { data: Buffer.from("xyz"), offset: 5n, attempt: 1 };
+      if (offset === 0) yield { data: Buffer.from("abc"), offset: 0, attempt: 1 };
+      else throw new WritError("NOT_FOUND", "gone");
+      yield { data: Buffer.from("xyz"), offset: 5, attempt: 1 };
     },
   });
   await expect(readAll(jobs.stream(id))).rejects.toMatchObject({ code: "NOT_FOUND" });
@@ -112,18 +114,18 @@ test("every byte comes exactly once, wherever streams break, end early or repeat
     fc.asyncProperty(fc.string({ maxLength: 60 }), fc.array(cut, { maxLength: 6 }), async (given, cuts) => {
       const text = Buffer.from(given).toString("latin1");
       const left = [...cuts];
-      const over = { state: State.EXITED, exitCode: 0, stdoutBytes: BigInt(text.length) };
+      const over = { state: "EXITED" as const, exit_code: 0, stdout_bytes: text.length };
       const jobs = open({
         getStatus: () => jobStatus(left.length === 0 ? over : {}),
         async *streamOutput({ offset, attempt }) {
           const next = left.shift();
-          const from = BigInt(Math.max(0, Number(offset) - (next?.back ?? 0)));
+          const from = Math.max(0, offset - (next?.back ?? 0));
           let count = 0;
           for (const chunk of cutUp(text, { offset: from, attempt }, next?.size)) {
             if (next !== undefined && count++ >= next.after) break;
             yield chunk;
           }
-          if (next?.how === "break") throw new ConnectError("stopping", Code.Unavailable);
+          if (next?.how === "break") throw new WritError("SHUTTING_DOWN", "stopping");
         },
       });
       expect(await readAll(jobs.stream(id))).toBe(text);
@@ -140,11 +142,11 @@ test("it goes on with the next attempt when asked, and says so", async () => {
     getStatus: () =>
       jobStatus(
         current === 1
-          ? { state: State.QUEUED, attempt: 1, stdoutBytes: 5n }
-          : { state: State.EXITED, attempt: 2, stdoutBytes: 6n },
+          ? { state: "QUEUED", attempt: 1, stdout_bytes: 5 }
+          : { state: "EXITED", attempt: 2, stdout_bytes: 6 },
       ),
     async *streamOutput(request) {
-      expect(request.stream).toBe(Stream.STDERR);
+      expect(request.stream).toBe("STDERR");
       current = request.attempt;
       yield* cutUp(texts[request.attempt]!, request);
     },
@@ -156,10 +158,10 @@ test("it goes on with the next attempt when asked, and says so", async () => {
 
 test("B9: an attempt that never was is not found, whether it is followed or not", async () => {
   const jobs = open({
-    getStatus: () => jobStatus({ state: State.EXITED, attempt: 1, stdoutBytes: 5n }),
+    getStatus: () => jobStatus({ state: "EXITED", attempt: 1, stdout_bytes: 5 }),
     // biome-ignore lint/correctness/useYield: it refuses before it could yield anything.
     async *streamOutput() {
-      throw new ConnectError("attempt 3 has never started", Code.NotFound);
+      throw new WritError("NOT_FOUND", "attempt 3 has never started");
     },
   });
   for (const follow of [true, false]) {
@@ -171,9 +173,9 @@ test("B9: an attempt that never was is not found, whether it is followed or not"
 
 test("B9: a job that ends while its next attempt is awaited ends the stream", async () => {
   const jobs = open({
-    getStatus: () => jobStatus({ state: State.QUEUED, attempt: 1, stdoutBytes: 5n }),
+    getStatus: () => jobStatus({ state: "QUEUED", attempt: 1, stdout_bytes: 5 }),
     async *streamOutput(request) {
-      if (request.attempt === 2) throw new ConnectError("attempt 2 has never started", Code.NotFound);
+      if (request.attempt === 2) throw new WritError("NOT_FOUND", "attempt 2 has never started");
       yield* cutUp("first", request);
     },
   });
@@ -182,7 +184,7 @@ test("B9: a job that ends while its next attempt is awaited ends the stream", as
 
 test("without being asked it ends with its attempt", async () => {
   const jobs = open({
-    getStatus: () => jobStatus({ state: State.QUEUED, attempt: 1, stdoutBytes: 5n }),
+    getStatus: () => jobStatus({ state: "QUEUED", attempt: 1, stdout_bytes: 5 }),
     streamOutput: async function* (request) {
       yield* cutUp("first", request);
     },
@@ -192,7 +194,7 @@ test("without being asked it ends with its attempt", async () => {
 
 test("without following it gives what is there and waits for nothing", async () => {
   const jobs = open({
-    getStatus: () => jobStatus({ stdoutBytes: 4n }),
+    getStatus: () => jobStatus({ stdout_bytes: 4 }),
     async *streamOutput(request, { signal }) {
       yield* cutUp("0123456", request);
       await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -206,7 +208,7 @@ test("a hub that stops cuts nothing short, neither without following nor of an e
   for (const wish of [{ attempt: 1 }, { attempt: 1, follow: false }, { follow: false }]) {
     let reads = 0;
     const jobs = open({
-      getStatus: () => jobStatus({ state: State.EXITED, attempt: 2, stdoutBytes: 6n }),
+      getStatus: () => jobStatus({ state: "EXITED", attempt: 2, stdout_bytes: 6 }),
       async *streamOutput(request) {
         const [first, ...rest] = cutUp(texts[request.attempt]!, request, 2);
         if (first !== undefined) yield first;

@@ -5,8 +5,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { Code } from "@connectrpc/connect";
 import type { Clock } from "../../runtime/clock/clock.ts";
+import { statusHeaders, statusOfError } from "../../runtime/grpc/call-status.ts";
 import { tlsContext } from "../../runtime/http/tls.ts";
 import { movedToHeader } from "../../runtime/hubs/moved-hub.ts";
 import type { Service } from "../../runtime/service.ts";
@@ -14,7 +14,6 @@ import type { KeyPair } from "../certs/make-certificate.ts";
 import { Http2Connections } from "../connections/http2-connections.ts";
 import { limitAddresses } from "../connections/limit-addresses.ts";
 import { listenForRpc } from "../rpc/server.ts";
-import { statusMessage } from "../rpc/status-message.ts";
 import type { HubSettings } from "../settings/settings.ts";
 import { movedError } from "./tell-moved.ts";
 
@@ -39,13 +38,10 @@ export class ForwardingRpc implements Service {
     { settings, clock }: { settings: HubSettings; clock: Clock },
     { pair, to, toGrpc, onCall }: Moved,
   ) {
-    const moved = movedError(to);
     const headers = {
       ":status": 200,
       "content-type": "application/grpc+proto",
-      "grpc-status": String(Code.Unavailable),
-      "grpc-message": statusMessage(moved.message),
-      "writ-code": moved.code,
+      ...statusHeaders(statusOfError(movedError(to))),
       [movedToHeader]: toGrpc,
     };
     this.#settings = settings;

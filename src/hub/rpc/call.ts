@@ -19,6 +19,8 @@ export type RpcCall = {
   identity: Identity;
   origin: Origin;
   signal: AbortSignal;
+  /** The job that the call is about, for the log. */
+  noteJob(jobId: string): void;
   /** The trace that the caller is in, as it was sent. */
   traceparent: string | undefined;
 };

@@ -1,5 +1,4 @@
-import { WritError } from "../../core/errors.ts";
-import { prefixBytes } from "../../runtime/http/grpc-message.ts";
+import { prefixBytes } from "../../runtime/grpc/message-frames.ts";
 
 /** Prefix, three tags, and offset, attempt and length as varints, at their longest. */
 const headBytesMax = prefixBytes + 1 + 10 + 1 + 5 + 1 + 5;
@@ -39,50 +38,6 @@ export function frameOutput(
   return into.subarray(0, at);
 }
 
-/** The messages of a request, as they arrive. Compressed ones are refused: nothing here is large enough to benefit. */
-export class MessageReader {
-  readonly #bytesMax: number;
-  #parts: Buffer[] = [];
-  #size = 0;
-  /** With this many bytes there is something new to see: a prefix, or the end of a message. */
-  #wanted = prefixBytes;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  /** The messages that are complete with this part. */
-  *add(part: Buffer): Generator<Buffer> {
-    this.#parts.push(part);
-    this.#size += part.length;
-    while (this.#size >= this.#wanted) {
-      const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
-      const endsAt = this.#endOf(bytes);
-      this.#keep(bytes, endsAt);
-      if (bytes.length < endsAt) return;
-      yield bytes.subarray(prefixBytes, endsAt);
-      this.#keep(bytes.subarray(endsAt), prefixBytes);
-    }
-  }
-
-  end(): void {
-    if (this.#size > 0) throw broken("ends in the middle of a message");
-  }
-
-  #endOf(bytes: Buffer): number {
-    if (bytes[0] !== 0) throw new WritError("METHOD_NOT_ALLOWED", "compressed messages are not accepted");
-    const size = bytes.readUInt32BE(1);
-    if (size <= this.#bytesMax) return prefixBytes + size;
-    throw new WritError("TOO_LARGE", `a request may have at most ${this.#bytesMax} bytes`);
-  }
-
-  #keep(bytes: Buffer, wanted: number): void {
-    this.#parts = bytes.length === 0 ? [] : [bytes];
-    this.#size = bytes.length;
-    this.#wanted = wanted;
-  }
-}
-
 /** An absent field means zero, so zero is not written. */
 function writeField(into: Buffer, at: number, tag: number, value: number): number {
   if (value === 0) return at;
@@ -99,8 +54,4 @@ function writeVarint(into: Buffer, at: number, value: number): number {
   }
   into[at++] = rest;
   return at;
-}
-
-export function broken(why: string): WritError {
-  return new WritError("INVALID_ARGUMENT", `the request ${why}`);
 }

@@ -1,8 +1,9 @@
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
-import { broken, MessageReader } from "./grpc-frame.ts";
-import { statusMessage } from "./status-message.ts";
+import { type CallStatus, statusHeaders } from "../../runtime/grpc/call-status.ts";
+import { MessageReader } from "../../runtime/grpc/message-frames.ts";
+import { CallEnded } from "./rpc-error.ts";
 
 /** How long the first message of a request may take to arrive. */
 const requestMs = 60_000;
@@ -56,13 +57,15 @@ export class GrpcStream {
 
   /** All messages of the request, until the client closes its side. Throws the signal's reason when it is aborted. */
   async *readMessages(): AsyncGenerator<Buffer> {
-    const reader = new MessageReader(this.#messageBytesMax);
+    const bytesMax = this.#messageBytesMax;
+    const reader = new MessageReader({ bytesMax, refuse: (problem) => refusedFrame(problem, bytesMax) });
     const parts = this.#request.iterator({ destroyOnReturn: false });
     const late = this.#clock.setTimer(() => this.#hangUp.abort(neverArrived()), requestMs);
     try {
       for (;;) {
         const { done, value } = await this.#orHungUp(parts.next());
-        if (done) return reader.end();
+        if (done && !reader.isEmpty) throw broken("ends in the middle of a message");
+        if (done) return;
         for (const message of reader.add(value)) {
           late.cancel();
           yield message;
@@ -118,12 +121,12 @@ export class GrpcStream {
     signal.throwIfAborted();
   }
 
-  end(error?: ConnectError): void {
+  end(refusal: CallStatus | null): void {
     if (this.#isGone) return;
     this.begin();
-    this.#response.addTrailers(trailersOf(error));
+    this.#response.addTrailers(refusal === null ? { "grpc-status": "0" } : statusHeaders(refusal));
     this.#response.end();
-    if (error === undefined) return;
+    if (refusal === null) return;
     // The data before the status may no longer be wanted, and the call must end anyway.
     const late = this.#clock.setTimer(() => this.#reset(), endMs);
     this.#request.stream.once("close", () => late.cancel());
@@ -139,20 +142,31 @@ export class GrpcStream {
   }
 
   #cancel(): void {
-    this.#hangUp.abort(new ConnectError("the call was cancelled", Code.Canceled));
+    this.#hangUp.abort(new CallEnded("CANCELLED", "the call was cancelled"));
   }
 
   #watchDeadline(header: string | string[] | undefined): void {
     const ms = deadlineMs(header);
     if (ms === null) return;
-    const late = () => this.#hangUp.abort(new ConnectError("the deadline has passed", Code.DeadlineExceeded));
+    const late = () => this.#hangUp.abort(new CallEnded("DEADLINE_EXCEEDED", "the deadline has passed"));
     const timer = this.#clock.setTimer(late, ms);
     this.#request.stream.once("close", () => timer.cancel());
   }
 }
 
-function neverArrived(): ConnectError {
-  return new ConnectError(`the request did not arrive within ${requestMs / 1000} s`, Code.DeadlineExceeded);
+function neverArrived(): CallEnded {
+  return new CallEnded("DEADLINE_EXCEEDED", `the request did not arrive within ${requestMs / 1000} s`);
+}
+
+function broken(why: string): WritError {
+  return new WritError("INVALID_ARGUMENT", `the request ${why}`);
+}
+
+/** Compressed messages are refused: nothing here is large enough to benefit. */
+function refusedFrame(problem: "compressed" | "too large", bytesMax: number): WritError {
+  return problem === "compressed"
+    ? new WritError("METHOD_NOT_ALLOWED", "compressed messages are not accepted")
+    : new WritError("TOO_LARGE", `a request may have at most ${bytesMax} bytes`);
 }
 
 const unitMs: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
@@ -161,13 +175,4 @@ const unitMs: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1,
 function deadlineMs(header: string | string[] | undefined): number | null {
   const match = /^(\d{1,8})([HMSmun])$/.exec(String(header ?? ""));
   return match === null ? null : Number(match[1]) * unitMs[match[2]!]!;
-}
-
-function trailersOf(error: ConnectError | undefined): Record<string, string> {
-  if (error === undefined) return { "grpc-status": "0" };
-  return {
-    ...Object.fromEntries(error.metadata),
-    "grpc-status": String(error.code),
-    "grpc-message": statusMessage(error.rawMessage),
-  };
 }

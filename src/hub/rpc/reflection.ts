@@ -1,23 +1,17 @@
-import { create, type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectError } from "@connectrpc/connect";
 import {
-  ServerReflection,
-  type ServerReflectionRequest,
-  ServerReflectionRequestSchema,
-  type ServerReflectionResponse,
-  ServerReflectionResponseSchema,
-} from "../../contract/gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionAlpha } from "../../contract/gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { file_writ_v1_job_service, JobService } from "../../contract/gen/writ/v1/job_service_pb.js";
-import { frameMessage } from "../../runtime/http/grpc-message.ts";
-import type { Connection, RpcDeps } from "./call.ts";
-import { GrpcStream } from "./grpc-stream.ts";
-import { askedCall, serveCall } from "./serve-call.ts";
-import { type Exchange, parseMessage, type Serve } from "./serve-unary.ts";
-
-const services: DescService[] = [JobService, ServerReflection, ServerReflectionAlpha];
-const files: DescFile[] = [file_writ_v1_job_service, ServerReflection.file, ServerReflectionAlpha.file];
+  type serverReflectionRequest,
+  type serverReflectionResponse,
+  serverReflection as v1,
+} from "../../contract/gen/grpc/reflection/v1/reflection.ts";
+import { serverReflection as v1alpha } from "../../contract/gen/grpc/reflection/v1alpha/reflection.ts";
+import { protoFiles } from "../../contract/gen/proto-files.ts";
+import { grpcStatuses } from "../../core/errors.ts";
+import { encodeMessage } from "../../runtime/grpc/encode-message.ts";
+import { frameMessage } from "../../runtime/grpc/message-frames.ts";
+import type { MessageInit, MessageOf } from "../../runtime/grpc/wire-message.ts";
+import type { RpcDeps } from "./call.ts";
+import { type Serve, serve } from "./serve-call.ts";
+import { parseMessage } from "./serve-unary.ts";
 
 /** A tool asks a handful of questions; endless questions must not hold a call for ever. */
 const questionsMax = 1000;
@@ -26,73 +20,44 @@ const messageBytesMax = 64 * 1024;
 
 /** Tells tools such as grpcurl what is served here, by the path of each of the two names that they ask for. */
 export function reflection(deps: RpcDeps): [path: string, serve: Serve][] {
-  // The two versions differ only in their name, so what is made for one is valid for the other.
-  return [ServerReflection, ServerReflectionAlpha].map(({ typeName, method }) => {
-    const path = `/${typeName}/${method.serverReflectionInfo.name}`;
-    return [path, (connection, exchange) => answerAll(deps, path, { connection, ...exchange })];
-  });
-}
-
-async function answerAll(
-  deps: RpcDeps,
-  path: string,
-  { connection, request, response }: Exchange & { connection: Connection | null },
-): Promise<void> {
-  const grpc = new GrpcStream({ request, response, messageBytesMax }, deps.clock);
-  const asked = askedCall(path, connection, grpc, request);
-  let left = questionsMax;
-  try {
-    await serveCall(deps, asked, async ({ signal }) => {
+  // The two versions differ only in their name.
+  return [v1, v1alpha].map(({ serverReflectionInfo: { path, input, output } }) => {
+    const answerAll = serve(deps, { path, messageBytesMax }, async ({ signal }, grpc) => {
+      let left = questionsMax;
       for await (const bytes of grpc.readMessages()) {
-        const question = parseMessage(ServerReflectionRequestSchema, bytes);
+        const answered = encodeMessage(output, answer(parseMessage(input, bytes)));
         grpc.begin();
-        await grpc.write(frameMessage(toBinary(ServerReflectionResponseSchema, answer(question))), signal);
+        await grpc.write(frameMessage(answered), signal);
         if (--left === 0) return;
       }
     });
-    grpc.end();
-  } catch (error) {
-    grpc.end(error as ConnectError);
-  }
-}
-
-function answer(question: ServerReflectionRequest): ServerReflectionResponse {
-  return create(ServerReflectionResponseSchema, {
-    validHost: question.host,
-    originalRequest: question,
-    messageResponse: answerTo(question.messageRequest),
+    return [path, answerAll];
   });
 }
 
-type Response = ServerReflectionResponse["messageResponse"];
+type Question = MessageOf<typeof serverReflectionRequest>;
+type Answer = MessageInit<typeof serverReflectionResponse>;
 
-function answerTo(asked: ServerReflectionRequest["messageRequest"]): Response {
-  if (asked.case === "listServices") {
-    const service = services.map(({ typeName }) => ({ name: typeName }));
-    return { case: "listServicesResponse", value: { service } } as Response;
+function answer(question: Question): Answer {
+  return { valid_host: question.host, original_request: question, ...answerTo(question) };
+}
+
+function answerTo(question: Question): Answer {
+  if (question.list_services !== undefined) {
+    const service = protoFiles.flatMap(({ services }) => services.map((name) => ({ name })));
+    return { list_services_response: { service } };
   }
-  if (asked.case === "fileByFilename")
-    return fileAnswer(files.find((file) => file.proto.name === asked.value));
-  if (asked.case === "fileContainingSymbol") {
-    return fileAnswer(files.find((file) => symbolsIn(file).has(asked.value)));
-  }
+  const { file_by_filename: name, file_containing_symbol: symbol } = question;
+  if (name !== undefined) return fileAnswer(protoFiles.find((file) => file.name === name));
+  if (symbol !== undefined) return fileAnswer(protoFiles.find((file) => file.symbols.includes(symbol)));
   return notFound("there are no extensions here");
 }
 
-function fileAnswer(file: DescFile | undefined): Response {
+function fileAnswer(file: (typeof protoFiles)[number] | undefined): Answer {
   if (file === undefined) return notFound("there is no such file or symbol here");
-  const fileDescriptorProto = [toBinary(FileDescriptorProtoSchema, file.proto)];
-  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as Response;
+  return { file_descriptor_response: { file_descriptor_proto: [Buffer.from(file.base64, "base64")] } };
 }
 
-function notFound(errorMessage: string): Response {
-  return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage } } as Response;
-}
-
-function symbolsIn(file: DescFile): Set<string> {
-  const methods = file.services.flatMap(({ typeName, methods }) =>
-    methods.map(({ name }) => `${typeName}.${name}`),
-  );
-  const types = [...file.messages, ...file.enums, ...file.services].map(({ typeName }) => typeName);
-  return new Set([...types, ...methods]);
+function notFound(error_message: string): Answer {
+  return { error_response: { error_code: grpcStatuses.indexOf("NOT_FOUND"), error_message } };
 }

@@ -1,38 +1,22 @@
-import { Code, ConnectError } from "@connectrpc/connect";
-import { errorTable, WritError } from "../../core/errors.ts";
+import { type GrpcStatus, WritError } from "../../core/errors.ts";
+import { type CallStatus, statusOfError } from "../../runtime/grpc/call-status.ts";
 import type { FailureLog } from "../failure-log.ts";
 
-/**
- * The one place where an error becomes a status. Unexpected errors are logged and tell strangers nothing. The code of
- * our own table is sent as metadata, because gRPC has fewer codes.
- */
-export function rpcError(error: unknown, requestId: string, failures: FailureLog): ConnectError {
-  const known = knownError(error, requestId, failures);
-  if (known instanceof ConnectError) return known;
-  const metadata = { "writ-code": known.code, "writ-request-id": requestId };
-  return new ConnectError(known.message, codeNamed(errorTable[known.code].grpc), metadata);
+/** A call that its caller has ended, by hanging up or by a deadline. It is no error of the table: nobody is refused. */
+export class CallEnded extends Error {
+  readonly status: GrpcStatus;
+
+  constructor(status: "CANCELLED" | "DEADLINE_EXCEEDED", message: string) {
+    super(message);
+    this.status = status;
+  }
 }
 
-function knownError(error: unknown, requestId: string, failures: FailureLog): WritError | ConnectError {
-  if (error instanceof WritError) return error;
-  // An error of the framework: a deadline, a cancelled call, or an invalid message.
-  if (error instanceof ConnectError && error.code !== Code.Internal) return error;
+/** The one place where an error becomes a status. Unexpected errors are logged and tell strangers nothing. */
+export function refusalOf(error: unknown, requestId: string, failures: FailureLog): CallStatus {
+  if (error instanceof CallEnded) return { status: error.status, message: error.message, metadata: {} };
+  if (error instanceof WritError) return statusOfError(error, requestId);
   failures.error(error, "a call failed with an unexpected error", { request_id: requestId });
-  return new WritError(
-    "INTERNAL",
-    "something went wrong in the hub; its log has details under the request id",
-  );
-}
-
-/** INVALID_ARGUMENT is called InvalidArgument there. */
-function codeNamed(name: string): Code {
-  const key = name
-    .toLowerCase()
-    .replaceAll(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
-  return Code[key as keyof typeof Code] ?? Code.Unknown;
-}
-
-/** As gRPC writes it: NotFound is NOT_FOUND. */
-export function codeText(code: Code): string {
-  return Code[code].replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+  const message = "something went wrong in the hub; its log has details under the request id";
+  return statusOfError(new WritError("INTERNAL", message), requestId);
 }

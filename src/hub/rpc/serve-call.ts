@@ -1,15 +1,15 @@
-import type { Http2ServerRequest } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
-import { isJobId } from "../../core/ids.ts";
+import type { CallStatus } from "../../runtime/grpc/call-status.ts";
 import { checkPeer, type Peer } from "../certs/verify-peer.ts";
 import { certificateRules } from "../use-cases/access/authenticate.ts";
 import { noteFailedLogin } from "../use-cases/access/note-failed-login.ts";
 import { recordDenial } from "../use-cases/access/record-denial.ts";
 import type { Connection, RpcCall, RpcDeps } from "./call.ts";
-import { codeText, rpcError } from "./rpc-error.ts";
+import { GrpcStream } from "./grpc-stream.ts";
+import { CallEnded, refusalOf } from "./rpc-error.ts";
 
 type AskedCall = {
   /** Such as `writ.v1.JobService/GetStatus`. */
@@ -22,8 +22,27 @@ type AskedCall = {
   traceparent: string | undefined;
 };
 
+/** The two halves of a call on the HTTP/2 server. */
+type Exchange = { request: Http2ServerRequest; response: Http2ServerResponse };
+
+/** Serves one call of one method. */
+export type Serve = (connection: Connection | null, exchange: Exchange) => Promise<void>;
+
+/** Serves the calls of one method by `act`, which reads and writes its messages. Why: ADR 0115. */
+export function serve(
+  deps: RpcDeps,
+  { path, messageBytesMax }: { path: string; messageBytesMax: number },
+  act: (call: RpcCall, grpc: GrpcStream) => Promise<void>,
+): Serve {
+  return async (connection, { request, response }) => {
+    const grpc = new GrpcStream({ request, response, messageBytesMax }, deps.clock);
+    const asked = askedCall(path, connection, grpc, request);
+    grpc.end(await serveCall(deps, asked, (call) => act(call, grpc)));
+  };
+}
+
 /** A call of this method on this connection, as far as it is known before its message has been read. */
-export function askedCall(
+function askedCall(
   path: string,
   connection: Connection | null,
   { signal }: { signal: AbortSignal },
@@ -37,43 +56,28 @@ export function askedCall(
 
 const userAgentCharsMax = 200;
 
-/** Only a real id is logged, because other text comes from outside. */
-export function shownId(jobId: unknown): string | undefined {
-  return typeof jobId === "string" && isJobId(jobId) ? jobId : undefined;
-}
+type Act = (call: RpcCall) => Promise<void>;
 
-/**
- * The entry of every call: first who is calling, then the call itself, then one line in the log. Throws only
- * ConnectErrors.
- */
-export async function serveCall<T>(
-  deps: RpcDeps,
-  asked: AskedCall,
-  act: (call: RpcCall) => Promise<T>,
-): Promise<T> {
+/** The entry of every call: first who is calling, then the call itself, then one line in the log. Returns a refusal. */
+async function serveCall(deps: RpcDeps, asked: AskedCall, act: Act): Promise<CallStatus | null> {
   const caller: Caller = { identity: null, origin: originOf(asked) };
   try {
-    const answer = await serveAdmitted(deps, asked, caller, act);
+    await serveAdmitted(deps, asked, caller, act);
     logCall(deps, asked, { ...caller, code: "OK" });
-    return answer;
+    return null;
   } catch (thrown) {
     const error = await noteRefusal(deps, asked, caller, thrown);
     const requestId = deps.ids.recordId();
-    const refusal = rpcError(error, requestId, deps.failures);
+    const refusal = refusalOf(error, requestId, deps.failures);
     if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
-    logCall(deps, asked, { ...caller, code: codeText(refusal.code), requestId });
-    throw refusal;
+    logCall(deps, asked, { ...caller, code: refusal.status, requestId });
+    return refusal;
   }
 }
 
 type Caller = { identity: Identity | null; origin: Origin };
 
-async function serveAdmitted<T>(
-  deps: RpcDeps,
-  asked: AskedCall,
-  caller: Caller,
-  act: (call: RpcCall) => Promise<T>,
-): Promise<T> {
+async function serveAdmitted(deps: RpcDeps, asked: AskedCall, caller: Caller, act: Act): Promise<void> {
   const peer = peerOf(asked.connection);
   const identity = admit(deps, peer);
   caller.identity = identity;
@@ -82,7 +86,10 @@ async function serveAdmitted<T>(
   const signal = AbortSignal.any([asked.signal, open.signal]);
   try {
     const { traceparent } = asked;
-    return await act({ deps, peer, identity, origin: caller.origin, signal, traceparent });
+    const noteJob = (jobId: string): void => {
+      asked.jobId = jobId;
+    };
+    await act({ deps, peer, identity, origin: caller.origin, signal, traceparent, noteJob });
   } catch (error) {
     // Code that waits on the signal rejects with its reason; which of the two it was decides what the caller is told.
     open.signal.throwIfAborted();
@@ -131,7 +138,7 @@ function originOf({ connection, userAgent, method }: AskedCall): Origin {
 }
 
 function asError(reason: unknown): unknown {
-  return reason instanceof Error ? reason : new ConnectError("the call was cancelled", Code.Canceled);
+  return reason instanceof Error ? reason : new CallEnded("CANCELLED", "the call was cancelled");
 }
 
 type Ending = Caller & { code: string; requestId?: string };

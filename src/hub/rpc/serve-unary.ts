@@ -1,73 +1,43 @@
-import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import {
-  create,
-  type DescMessage,
-  fromBinary,
-  type MessageInitShape,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
 import { WritError } from "../../core/errors.ts";
-import { frameMessage } from "../../runtime/http/grpc-message.ts";
-import type { Connection, RpcCall, RpcDeps } from "./call.ts";
-import { GrpcStream } from "./grpc-stream.ts";
-import { askedCall, serveCall, shownId } from "./serve-call.ts";
+import { decodeMessage } from "../../runtime/grpc/decode-message.ts";
+import { encodeMessage } from "../../runtime/grpc/encode-message.ts";
+import { frameMessage } from "../../runtime/grpc/message-frames.ts";
+import type { MessageInit, MessageOf, WireMessage } from "../../runtime/grpc/wire-message.ts";
+import type { RpcCall, RpcDeps } from "./call.ts";
+import { type Serve, serve } from "./serve-call.ts";
 
-/** The two halves of a call on the HTTP/2 server. */
-export type Exchange = { request: Http2ServerRequest; response: Http2ServerResponse };
-
-/** Serves one call of one method. */
-export type Serve = (connection: Connection | null, exchange: Exchange) => Promise<void>;
+type Method<I, O> = { path: string; input: I; output: O };
 
 const messageBytesMax = 4 * 1024 * 1024;
 
 /** A method with one message in and one message out. */
-export function unary<I extends DescMessage, O extends DescMessage>(
+export function unary<I extends WireMessage, O extends WireMessage>(
   deps: RpcDeps,
-  method: { path: string; input: I; output: O },
-  act: (call: RpcCall, request: MessageShape<I>) => Promise<MessageInitShape<O>>,
+  { path, input, output }: Method<I, O>,
+  act: (call: RpcCall, request: MessageOf<I>) => Promise<MessageInit<O>>,
 ): Serve {
-  return async (connection, { request, response }) => {
-    const grpc = new GrpcStream({ request, response, messageBytesMax }, deps.clock);
-    const asked = askedCall(method.path, connection, grpc, request);
-    try {
-      const answer = await serveCall(deps, asked, async (call) => {
-        const message = parseMessage(method.input, await grpc.readMessage());
-        if ("jobId" in message) asked.jobId = shownId(message.jobId);
-        const reply = create(method.output, await act(call, message));
-        if ("jobId" in reply) asked.jobId ??= shownId(reply.jobId);
-        const bytes = toBinary(method.output, reply);
-        if (bytes.length > messageBytesMax) throw tooLarge(bytes.length);
-        return frameMessage(bytes);
-      });
-      grpc.begin();
-      await grpc.write(answer, grpc.signal);
-      grpc.end();
-    } catch (error) {
-      grpc.end(error as ConnectError);
-    }
-  };
+  return serve(deps, { path, messageBytesMax }, async (call, grpc) => {
+    const request = parseMessage(input, await grpc.readMessage());
+    const bytes = encodeMessage(output, await act(call, request));
+    if (bytes.length > messageBytesMax) throw tooLarge(bytes.length);
+    grpc.begin();
+    await grpc.write(frameMessage(bytes), grpc.signal);
+  });
 }
 
 /** Refused like any other call: who is calling is checked first, and it leaves a line in the log. */
 export function unknownMethod(deps: RpcDeps): Serve {
-  return async (connection, { request, response }) => {
-    const grpc = new GrpcStream({ request, response, messageBytesMax }, deps.clock);
-    // The path is the caller's, and would be one more label of the metrics each time.
-    const asked = askedCall("unknown", connection, grpc, request);
-    const refused = serveCall(deps, asked, async () => {
-      throw new WritError("METHOD_NOT_ALLOWED", "there is no such method; server reflection lists them");
-    });
-    await refused.catch((error: ConnectError) => grpc.end(error));
-  };
+  // The path is the caller's, and would be one more label of the metrics each time.
+  return serve(deps, { path: "unknown", messageBytesMax }, async () => {
+    throw new WritError("METHOD_NOT_ALLOWED", "there is no such method; server reflection lists them");
+  });
 }
 
-export function parseMessage<I extends DescMessage>(schema: I, bytes: Uint8Array): MessageShape<I> {
+export function parseMessage<I extends WireMessage>(input: I, bytes: Buffer): MessageOf<I> {
   try {
-    return fromBinary(schema, bytes);
+    return decodeMessage(input, bytes);
   } catch {
-    throw new WritError("INVALID_ARGUMENT", `the request is not a ${schema.name}`);
+    throw new WritError("INVALID_ARGUMENT", "the request is not a message of this method");
   }
 }
 

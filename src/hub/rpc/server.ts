@@ -17,12 +17,12 @@ import type { HubDeps } from "../deps.ts";
 import type { RpcDeps } from "./call.ts";
 import { Connections } from "./connections.ts";
 import { HandshakeGate } from "./handshake-gate.ts";
-import { jobService, methodPath } from "./job-service.ts";
+import { jobService } from "./job-service.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { reflection } from "./reflection.ts";
 import { createRpcMetrics } from "./rpc-metrics.ts";
-import { type Serve, unknownMethod } from "./serve-unary.ts";
-import { streamOutput } from "./stream-output.ts";
+import type { Serve } from "./serve-call.ts";
+import { unknownMethod } from "./serve-unary.ts";
 import { TlsAlerts } from "./tls-alert.ts";
 
 type RpcTrust = {
@@ -139,12 +139,7 @@ function contextFor({ pair, clientAuthorities }: RpcTrust) {
 }
 
 function answerer(deps: RpcDeps, connections: Connections): Answer {
-  const unaries = Object.entries(jobService(deps)) as [keyof ReturnType<typeof jobService>, Serve][];
-  const methods = new Map<string, Serve>([
-    ...unaries.map(([name, serve]) => [methodPath(name), serve] as const),
-    [methodPath("streamOutput"), streamOutput(deps)],
-    ...reflection(deps),
-  ]);
+  const methods = new Map<string, Serve>([...jobService(deps), ...reflection(deps)]);
   const unknown = unknownMethod(deps);
   return (request, response) => {
     if (!isGrpcPost(request)) return refuseOther(request, response);

@@ -1,28 +1,26 @@
-import type { StartJobRequest } from "../../contract/gen/writ/v1/job_service_pb.js";
+import type { startJobRequest } from "../../contract/gen/writ/v1/job_service.ts";
 import { type StartRequest, startRequest } from "../../contract/shapes/start-shapes.ts";
+import type { MessageOf } from "../../runtime/grpc/wire-message.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 
 /** A StartJob, checked by the same shape as one over HTTP. Protobuf sends no empty values: they mean "not given". */
-export function startOf(request: StartJobRequest): StartRequest {
-  const { command, limits, requires } = request;
+export function startOf({
+  command,
+  limits,
+  requires,
+  stdin,
+  ...rest
+}: MessageOf<typeof startJobRequest>): StartRequest {
   const given = withoutEmpty({
-    limits: limits && withoutEmpty(fieldsOf(limits)),
-    env: request.env,
-    cwd: request.cwd,
-    stdin: Buffer.from(request.stdin).toString("base64"),
-    timeout_sec: request.timeoutSec,
-    idempotency_key: request.idempotencyKey,
-    max_attempts: request.maxAttempts,
+    ...rest,
+    limits: limits && withoutEmpty(limits),
+    stdin: Buffer.from(stdin).toString("base64"),
   });
-  return parseShape(startRequest, { command, ...given, ...(requires && { requires: requiresOf(requires) }) });
-}
-
-function requiresOf({ tags, session }: NonNullable<StartJobRequest["requires"]>) {
-  return withoutEmpty({ tags, session });
-}
-
-function fieldsOf({ cpu, memory, io, pids, network }: NonNullable<StartJobRequest["limits"]>) {
-  return { cpu, memory, io, pids, network };
+  return parseShape(startRequest, {
+    command,
+    ...given,
+    ...(requires && { requires: withoutEmpty(requires) }),
+  });
 }
 
 function withoutEmpty(fields: Record<string, unknown>): Record<string, unknown> {

@@ -1,19 +1,17 @@
-import type { ConnectError } from "@connectrpc/connect";
-import {
-  Stream,
-  type StreamOutputRequest,
-  StreamOutputRequestSchema,
-} from "../../contract/gen/writ/v1/job_service_pb.js";
+import { jobService, type streamOutputRequest } from "../../contract/gen/writ/v1/job_service.ts";
 import { invalidArgument, WritError } from "../../core/errors.ts";
+import type { MessageOf } from "../../runtime/grpc/wire-message.ts";
 import { admitOutputStream } from "../use-cases/access/admit-stream.ts";
 import { type Output, openOutput } from "../use-cases/jobs/read-output.ts";
 import type { RpcCall, RpcDeps } from "./call.ts";
 import { FrameBuffers } from "./frame-buffers.ts";
 import { framedBytesMax, frameOutput } from "./grpc-frame.ts";
-import { GrpcStream } from "./grpc-stream.ts";
-import { jobIdIn, methodPath } from "./job-service.ts";
-import { askedCall, serveCall, shownId } from "./serve-call.ts";
-import { parseMessage, type Serve } from "./serve-unary.ts";
+import type { GrpcStream } from "./grpc-stream.ts";
+import { jobIdIn } from "./job-id-in.ts";
+import { type Serve, serve } from "./serve-call.ts";
+import { parseMessage } from "./serve-unary.ts";
+
+type StreamOutputRequest = MessageOf<typeof streamOutputRequest>;
 
 /** The request is a few short fields. */
 const messageBytesMax = 64 * 1024;
@@ -22,20 +20,11 @@ const chunkBytesMax = 1024 * 1024;
 
 /** StreamOutput: most of the bytes pass here, so its three known fields are framed by hand, which is twice as fast. */
 export function streamOutput(deps: RpcDeps): Serve {
-  return async (connection, { request, response }) => {
-    const grpc = new GrpcStream({ request, response, messageBytesMax }, deps.clock);
-    const asked = askedCall(methodPath("streamOutput"), connection, grpc, request);
-    try {
-      await serveCall(deps, asked, async (call) => {
-        const wanted = parseMessage(StreamOutputRequestSchema, await grpc.readMessage());
-        asked.jobId = shownId(wanted.jobId);
-        await sendOutput(call, grpc, wanted);
-      });
-      grpc.end();
-    } catch (error) {
-      grpc.end(error as ConnectError);
-    }
-  };
+  const { path, input } = jobService.streamOutput;
+  return serve(deps, { path, messageBytesMax }, async (call, grpc) => {
+    const wanted = parseMessage(input, await grpc.readMessage());
+    await sendOutput(call, grpc, wanted);
+  });
 }
 
 async function sendOutput(call: RpcCall, grpc: GrpcStream, wanted: StreamOutputRequest): Promise<void> {
@@ -43,7 +32,7 @@ async function sendOutput(call: RpcCall, grpc: GrpcStream, wanted: StreamOutputR
   const asked = {
     identity,
     origin,
-    jobId: jobIdIn(wanted),
+    jobId: jobIdIn(call, wanted),
     stream: streamOf(wanted),
     attempt: wanted.attempt || undefined,
   };
@@ -100,17 +89,17 @@ async function refuseBeyondEnd(
 }
 
 function streamOf({ stream }: StreamOutputRequest): "stdout" | "stderr" {
-  if (stream === Stream.STDOUT) return "stdout";
-  if (stream === Stream.STDERR) return "stderr";
+  if (stream === "STDOUT") return "stdout";
+  if (stream === "STDERR") return "stderr";
   throw invalidArgument({ path: "stream", message: "must be STDOUT or STDERR" });
 }
 
 function offsetOf({ offset }: StreamOutputRequest): number {
-  if (offset <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(offset);
+  if (offset <= Number.MAX_SAFE_INTEGER) return offset;
   throw invalidArgument({ path: "offset", message: `must be at most ${Number.MAX_SAFE_INTEGER}` });
 }
 
-function chunkBytesOf({ maxChunkBytes }: StreamOutputRequest, usual: number): number {
-  if (maxChunkBytes <= chunkBytesMax) return maxChunkBytes || usual;
+function chunkBytesOf({ max_chunk_bytes }: StreamOutputRequest, usual: number): number {
+  if (max_chunk_bytes <= chunkBytesMax) return max_chunk_bytes || usual;
   throw invalidArgument({ path: "max_chunk_bytes", message: `must be at most ${chunkBytesMax}` });
 }
