@@ -6,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import type { Clock, Timer } from "../../runtime/clock/clock.ts";
+import { untilAborted } from "../../runtime/clock/until-aborted.ts";
 import type { RpcTarget } from "./find-rpc.ts";
 
 // A connection that is in use is pinged this often, and given up if there is no answer: otherwise a stream of a silent
@@ -159,13 +160,4 @@ class Connection {
     });
     return promise;
   }
-}
-
-function untilAborted<T>(coming: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    coming.then(resolve, reject);
-  });
 }
