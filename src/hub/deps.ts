@@ -38,6 +38,8 @@ import type { HubSettings } from "./settings/settings.ts";
 /** What the use cases of the hub depend on. Everything that can differ between a test and production is here. */
 export type HubDeps = {
   store: Store;
+  /** The same for all hubs on this database. */
+  databaseId: string;
   /** Whether this hub does what only one hub of a database may do, and which others there are. */
   leadership: Leadership;
   keys: KeyRing;

@@ -119,7 +119,7 @@ async function openKept(sources: DepsSources, { home, settings, clock, failpoint
     openStore(database, { macKey, term: () => leadership.term, inUse }));
   const outputs = new KeptOutputs(await openOutputs({ home, settings, clock, failpoint, inUse }), store);
   const objects = await openObjects(home, settings, clock);
-  return { keys, store, outputs, objects };
+  return { keys, store, databaseId: (await store.getDatabase()).id, outputs, objects };
 }
 
 /** Records that nearly every call needs. */

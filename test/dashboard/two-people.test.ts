@@ -35,7 +35,7 @@ browserSuite("two people in one browser", () => {
     await band(alice.page).getByText("session of alice").waitFor();
     await person(alice.page).getByText("eve").waitFor();
     expect(await band(eve.page).count()).toBe(0);
-    const headers = { Cookie: `writ_session=${cookie!.value}` };
+    const headers = { Cookie: `${cookie!.name}=${cookie!.value}` };
     expect((await hub.call("GET", "/session", { headers })).status).toBe(401);
 
     const own = await submitJob(hub, { token: tokens.eve, type: freshName("own") });
@@ -80,9 +80,9 @@ browserSuite("two people in one browser", () => {
     await signIn(page, hub, tokens.alice);
     await person(page).getByText("alice").waitFor();
     const answer = await hub.must("POST", "/session", { body: { token: tokens.eve } });
-    const value = /=([^;]+)/.exec(answer.headers["set-cookie"]![0]!)![1]!;
+    const [, name, value] = /^(\w+)=([^;]+)/.exec(answer.headers["set-cookie"]![0]!)!;
     await context.addCookies([
-      { name: "writ_session", value, url: hub.url, httpOnly: true, sameSite: "Strict" },
+      { name: name!, value: value!, url: hub.url, httpOnly: true, sameSite: "Strict" },
     ]);
     await band(page).getByText("session of alice").waitFor();
     await person(page).getByText("eve").waitFor();

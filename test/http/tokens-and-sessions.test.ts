@@ -154,7 +154,8 @@ describe("a login code", () => {
   test("is no token and no cookie, and is not taken beside a token", async () => {
     const code = await codeOf(tokens.alice);
     expect((await whoAmI(code)).status).toBe(401);
-    const asCookie = { headers: { Cookie: `writ_session=${code}` } };
+    const [name] = (await logIn(tokens.alice)).split("=");
+    const asCookie = { headers: { Cookie: `${name}=${code}` } };
     expect((await hub.call("GET", "/session", asCookie)).status).toBe(401);
     const both = await hub.call("POST", "/session", { body: { code, token: tokens.alice } });
     expect(both).toMatchObject({ status: 400, code: "INVALID_ARGUMENT" });
@@ -167,7 +168,7 @@ describe("a session", () => {
     const answer = await hub.call("POST", "/session", { body: { token: tokens.alice } });
     expect(answer.json()).toMatchObject({ role: "user", user_id: "alice" });
     const [cookie] = answer.headers["set-cookie"]!;
-    expect(cookie).toMatch(/^writ_session=[A-Za-z0-9_-]{43}; /);
+    expect(cookie).toMatch(/^writ_session_[0-9a-f]{8}=[A-Za-z0-9_-]{43}; /);
     for (const flag of ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="]) expect(cookie).toContain(flag);
     expect(cookie).not.toContain(tokens.alice);
     const byHeader = await hub.call("POST", "/session", { token: tokens.alice, body: {} });
@@ -285,6 +286,24 @@ describe("a session", () => {
     expect([refused.status, await isOpen()]).toEqual([401, true]);
     await hub.must("POST", "/session", { headers: { Cookie }, body: { token: tokens.eve } });
     expect(await isOpen()).toBe(false);
+  });
+
+  test("hubs on one machine have cookies of their own, and a browser can be signed in to both", async () => {
+    const other = await startMemoryHub(stillEnv);
+    onTestFinished(() => other.stop());
+    // A browser keeps one cookie of a name for all ports of a host.
+    const jar = new Map<string, string>();
+    const Cookie = () => [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+    const signIn = async ({ must }: Pick<typeof hub, "must">, token: string) => {
+      const answer = await must("POST", "/session", { headers: { Cookie: Cookie() }, body: { token } });
+      const [, name, value] = /^(\w+)=([^;]+)/.exec(answer.headers["set-cookie"]![0]!)!;
+      jar.set(name!, value!);
+    };
+    await signIn(hub, tokens.alice);
+    await signIn(other, other.admin);
+    const headers = { Cookie: Cookie() };
+    expect((await hub.must("GET", "/session", { headers })).json()).toMatchObject({ user_id: "alice" });
+    expect((await other.must("GET", "/session", { headers })).json()).toMatchObject({ role: "admin" });
   });
 
   test("O-08 it ends too when the next token comes as a header", async () => {

@@ -15,7 +15,7 @@ const worker = { description: "The worker", shape: workerView };
 const done = { description: "Done" };
 /** A worker reports every ten seconds, and what is older than an hour is not kept. */
 const samplesMax = 360;
-const sessionCookie = { "Set-Cookie": "`writ_session`" } as const;
+const sessionCookie = { "Set-Cookie": "`writ_session_ID`, with an ID of the hub's own" } as const;
 
 export const adminRoutes = {
   listWorkers: route({

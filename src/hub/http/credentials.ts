@@ -1,28 +1,41 @@
+import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
+import type { HubDeps } from "../deps.ts";
 import type { HubSettings } from "../settings/settings.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
 import { headerValues } from "./exchange.ts";
 
-export const sessionCookie = "writ_session";
 /** The session in which a page was opened. It is no secret. */
 export const sessionHeader = "writ-session";
 
+type CookieDeps = Pick<HubDeps, "databaseId">;
+
+/**
+ * The name of the session cookie. A browser sends a cookie to all ports of a host, so hubs on one machine need names of
+ * their own. Hubs on one database share their sessions, and so the name.
+ */
+export function sessionCookieOf({ databaseId }: CookieDeps): string {
+  return `writ_session_${createHash("sha256").update(databaseId).digest("hex").slice(0, 8)}`;
+}
+
 /** The caller's credentials. A header that is not clearly one bearer token counts as a wrong token, never as none. */
-export function credentialsOf(incoming: IncomingMessage): Credentials {
+export function credentialsOf(deps: CookieDeps, incoming: IncomingMessage): Credentials {
   const given = headerValues(incoming, "authorization");
-  if (given.length === 0) return { bearer: null, session: sessionSecretOf(incoming) };
+  if (given.length === 0) return { bearer: null, session: sessionSecretOf(deps, incoming) };
   const match = given.length === 1 ? /^Bearer ([\x21-\x7e]{1,8192})$/.exec(given[0]!) : null;
   return { bearer: match?.[1] ?? "", session: null };
 }
 
 /** What the session cookie holds, whatever else was sent. */
-export function sessionSecretOf(incoming: IncomingMessage): string | null {
-  const cookies = incoming.headers.cookie?.split(";") ?? [];
-  const own = cookies.map((cookie) => cookie.trim()).find((cookie) => cookie.startsWith(`${sessionCookie}=`));
-  return own?.slice(sessionCookie.length + 1) || null;
+export function sessionSecretOf(deps: CookieDeps, { headers }: IncomingMessage): string | null {
+  if (headers.cookie === undefined) return null;
+  const start = `${sessionCookieOf(deps)}=`;
+  const cookies = headers.cookie.split(";");
+  const own = cookies.map((cookie) => cookie.trim()).find((cookie) => cookie.startsWith(start));
+  return own?.slice(start.length) || null;
 }
 
 /**

@@ -24,7 +24,7 @@ function serveMetrics(deps: HttpDeps): Endpoint {
   const { method, path } = probeRoutes.getMetrics;
   return async ({ incoming }) => {
     const origin = originOf(incoming, deps.settings, { method, endpoint: path });
-    const identity = await authenticate(deps, credentialsOf(incoming), origin);
+    const identity = await authenticate(deps, credentialsOf(deps, incoming), origin);
     if (identity.role !== "admin" && identity.role !== "viewer") {
       const denied = new WritError("PERMISSION_DENIED", "metrics need a viewer or admin token");
       const caller = { identity, origin: { ...origin, userId: identity.userId } };

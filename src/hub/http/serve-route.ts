@@ -34,7 +34,7 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
   const startedAt = deps.clock.monotonicMs();
   exchange.route = name;
   const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
-  const credentials = credentialsOf(incoming);
+  const credentials = credentialsOf(deps, incoming);
   const caller = { identity: nobody, origin };
   let request: { params?: unknown; query?: unknown; body?: unknown } = {};
   try {

@@ -16,7 +16,7 @@ import { isHidden, mayServe, seenBy } from "../../use-cases/access/tenant-wall.t
 import { removeWorker, setWorker, unknownWorker } from "../../use-cases/workers/manage-workers.ts";
 import { workerView } from "../../views/worker-view.ts";
 import { type Answer, type Call, done, type Handlers } from "../call.ts";
-import { sessionCookie, sessionSecretOf } from "../credentials.ts";
+import { sessionCookieOf, sessionSecretOf } from "../credentials.ts";
 
 export const adminHandlers: Handlers<
   Exclude<keyof typeof adminRoutes, "listKeys" | "rotateKeys" | "revokeKey" | "listCerts" | "revokeCert">
@@ -54,11 +54,11 @@ export const adminHandlers: Handlers<
         ? await authenticate(deps, { bearer, session: null }, origin)
         : await redeemLoginCode(deps, body.code, origin);
     const known = { ...origin, userId: identity.userId };
-    const before = sessionSecretOf(exchange.incoming);
+    const before = sessionSecretOf(deps, exchange.incoming);
     const { secret, maxAgeSec } = await createSession(deps, { identity, origin: known, before });
     const isSecure = isTls(exchange.incoming.socket) || deps.settings.publicUrl?.startsWith("https:");
     const secure = isSecure ? "; Secure" : "";
-    const cookie = `${sessionCookie}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
+    const cookie = `${sessionCookieOf(deps)}=${secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSec}${secure}`;
     return { status: 200, body: identityView(identity, secret), headers: { "Set-Cookie": cookie } };
   },
 
@@ -73,7 +73,7 @@ export const adminHandlers: Handlers<
 
   async removeSession({ deps, credentials }) {
     if (credentials.session !== null) await removeSession(deps, credentials.session);
-    const cookie = `${sessionCookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
+    const cookie = `${sessionCookieOf(deps)}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
     return { ...done, headers: { "Set-Cookie": cookie } };
   },
 

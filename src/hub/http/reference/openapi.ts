@@ -58,7 +58,7 @@ export function openApi(version: string): OpenApi {
     components: {
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
-        session: { type: "apiKey", in: "cookie", name: "writ_session" },
+        session: { type: "apiKey", in: "cookie", name: "writ_session_ID" },
       },
       schemas: { Error: schemaOf(errorBody, "output") },
       responses: refusals(),
