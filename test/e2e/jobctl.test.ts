@@ -297,28 +297,49 @@ const hasTerminal = existsSync("/usr/bin/script");
 describe.skipIf(!hasTerminal)(
   `jobctl watch on a terminal${hasTerminal ? "" : " (not capable: no script)"}`,
   () => {
-    it("shows a live table on a screen of its own, and q leaves", async () => {
-      const id = await start("sleep", "60");
-      await inState(id, "RUNNING");
-      const terminal = spawn("/usr/bin/script", ["-qefc", `${jobctl} watch`, "/dev/null"], {
-        env: { ...env, TERM: "xterm" },
-      });
+    const watch = (...flags: string[]) => {
+      const terminal = spawn(
+        "/usr/bin/script",
+        ["-qefc", [jobctl, "watch", ...flags].join(" "), "/dev/null"],
+        {
+          env: { ...env, TERM: "xterm" },
+        },
+      );
       onTestFinished(() => void terminal.kill("SIGKILL"));
       let shown = "";
       terminal.stdout.on("data", (text) => {
         shown += text;
       });
-      await eventually("the table is there", () => shown.includes(id.slice(-8)));
-      expect(shown).toContain("\x1b[?1049h");
-      expect(shown).toMatch(/ID +STATE/);
+      return { terminal, shown: () => shown };
+    };
+
+    it("counts all jobs, not only the rows that it shows", async () => {
+      const running = await start("sleep", "60");
+      await inState(running, "RUNNING");
+      const newest = await start("true");
+      await inState(newest, "EXITED");
+      const { shown } = watch("--limit", "1");
+      await eventually("the table is there", () => shown().includes(newest.slice(-8)));
+      expect(shown()).toContain("1 running, 0 queued, 1 shown; q quits");
+      await run(["stop", running]);
+      await eventually("the end is counted", () => shown().includes("0 running, 0 queued, 1 shown; q quits"));
+    });
+
+    it("shows a live table on a screen of its own, and q leaves", async () => {
+      const id = await start("sleep", "60");
+      await inState(id, "RUNNING");
+      const { terminal, shown } = watch();
+      await eventually("the table is there", () => shown().includes(id.slice(-8)));
+      expect(shown()).toContain("\x1b[?1049h");
+      expect(shown()).toMatch(/ID +STATE/);
       await run(["stop", id]);
       await eventually("the change is shown", () =>
-        new RegExp(`${id.slice(-8)}[^\\n]*STOPPED`).test(shown.slice(shown.lastIndexOf("\x1b[H"))),
+        new RegExp(`${id.slice(-8)}[^\\n]*STOPPED`).test(shown().slice(shown().lastIndexOf("\x1b[H"))),
       );
       const exited = once(terminal, "exit");
       terminal.stdin.write("q");
       expect(await exited).toEqual([0, null]);
-      expect(shown).toContain("\x1b[?1049l");
+      expect(shown()).toContain("\x1b[?1049l");
     });
   },
 );

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { Pace } from "../../../client/hub/pace.ts";
 import type { Jobs, RpcJob } from "../../../client/index.ts";
+import type { RpcListPage } from "../../../client/jobs/jobs.ts";
 import { WritError } from "../../../core/errors.ts";
 import { systemClock } from "../../../runtime/clock/clock.ts";
 import { withJobs } from "../../connection/with-jobs.ts";
@@ -10,6 +11,7 @@ import { wantsJson, writeSlowly } from "../../terminal/print.ts";
 import { shortId } from "../../terminal/short-id.ts";
 import { formatTable, tableWidth } from "../../terminal/table.ts";
 import { neutraliseLine, safeJson } from "../../terminal/terminal.ts";
+import { formatCount, formatPart } from "./format-count.ts";
 import { detailOf, jobColumns } from "./job-columns.ts";
 import { Screen } from "./screen.ts";
 import { shownState } from "./shown-state.ts";
@@ -38,17 +40,20 @@ type WatchInput = { context: CliContext; command: Command; limit: number };
 async function showTable(jobs: Jobs, { context, limit }: WatchInput): Promise<void> {
   const { stops } = context;
   // The first request comes before the screen is switched, so that a refusal is an ordinary line.
-  let seen: RpcJob[] = (await jobs.listPage({}, { pageSize: limit, signal: stops.requested })).jobs;
+  let seen = await readPage(jobs, limit, stops.requested);
+  let counts = await countStates(jobs, seen, stops.requested);
   const screen = new Screen(context);
   const signal = AbortSignal.any([stops.requested, screen.left]);
-  const draw = (trouble?: string): void => screen.draw(frame(context, seen, trouble));
+  const draw = (trouble?: string): void =>
+    screen.draw(frame(context, seen.jobs, trouble ?? headOf(counts, seen)));
   screen.open(() => draw());
   try {
     draw();
-    for await (const look of looks(jobs, limit, signal)) {
-      if (look.jobs !== undefined) seen = look.jobs;
-      draw(look.trouble);
-    }
+    const look = async (): Promise<void> => {
+      seen = await readPage(jobs, limit, signal);
+      counts = await countStates(jobs, seen, signal);
+    };
+    for await (const { trouble } of looks(look, signal)) draw(trouble);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -56,18 +61,34 @@ async function showTable(jobs: Jobs, { context, limit }: WatchInput): Promise<vo
   }
 }
 
-function frame(context: CliContext, jobs: RpcJob[], trouble: string | undefined): string[] {
+function frame(context: CliContext, jobs: RpcJob[], head: string): string[] {
+  const table = formatTable(jobColumns(context, Date.now()), jobs, tableWidth(context.stdout));
+  return [head, "", ...table.trimEnd().split("\n")];
+}
+
+type StateCounts = Record<"running" | "queued" | "scheduled", Count>;
+type Count = { count: number; isMore: boolean };
+
+function headOf({ running, queued, scheduled }: StateCounts, { jobs }: RpcListPage): string {
+  const text = ({ count, isMore }: Count): string => formatCount(count, isMore);
+  const later = scheduled.count === 0 ? "" : `${text(scheduled)} scheduled, `;
+  return `${text(running)} running, ${text(queued)} queued, ${later}${formatPart(jobs.length, undefined)}; q quits`;
+}
+
+/** How many of all jobs are in each state. If the page has them all, it tells; otherwise the hub counts. */
+async function countStates(jobs: Jobs, page: RpcListPage, signal: AbortSignal): Promise<StateCounts> {
   const nowMs = Date.now();
-  const count = (shown: string): number => jobs.filter((job) => shownState(job, nowMs) === shown).length;
-  const scheduled = count("SCHEDULED") === 0 ? "" : `${count("SCHEDULED")} scheduled, `;
-  const head =
-    trouble ??
-    `${count("RUNNING")} running, ${count("QUEUED")} queued, ${scheduled}${jobs.length} shown; q quits`;
-  return [
-    head,
-    "",
-    ...formatTable(jobColumns(context, nowMs), jobs, tableWidth(context.stdout)).trimEnd().split("\n"),
-  ];
+  const count = async (shown: string, status: string): Promise<Count> => {
+    const rows = page.jobs.filter((job) => shownState(job, nowMs) === shown).length;
+    if (page.nextPageToken === undefined) return { count: rows, isMore: false };
+    const { total } = await jobs.listPage({ status }, { pageSize: 1, count: true, signal });
+    return total ?? { count: rows, isMore: true };
+  };
+  return {
+    running: await count("RUNNING", "running"),
+    queued: await count("QUEUED", "waiting,assigned"),
+    scheduled: await count("SCHEDULED", "scheduled"),
+  };
 }
 
 /** One line, or one JSON object, for each job that is new or has changed. */
@@ -76,7 +97,8 @@ async function showChanges(jobs: Jobs, { context, command, limit }: WatchInput):
   let known = new Map<string, string>();
   let wasInTrouble = false;
   try {
-    for await (const { jobs: seen, trouble } of looks(jobs, limit, signal)) {
+    const look = async (): Promise<RpcJob[]> => (await readPage(jobs, limit, signal)).jobs;
+    for await (const { found: seen, trouble } of looks(look, signal)) {
       if (trouble !== undefined && !wasInTrouble)
         context.stderr.write(`jobctl: ${neutraliseLine(trouble)}\n`);
       wasInTrouble = trouble !== undefined;
@@ -99,17 +121,21 @@ function line(job: RpcJob): string {
   return neutraliseLine(told.filter((word) => word !== null && word !== "").join("  "));
 }
 
-type Poll = { jobs?: RpcJob[]; trouble?: string };
+function readPage(jobs: Jobs, limit: number, signal: AbortSignal): Promise<RpcListPage> {
+  return jobs.listPage({}, { pageSize: limit, signal });
+}
 
-/** Polls the list. A hub that does not answer is retried with a back-off. */
-async function* looks(jobs: Jobs, limit: number, signal: AbortSignal): AsyncGenerator<Poll> {
+type Poll<T> = { found?: T; trouble?: string };
+
+/** Looks again and again. A hub that does not answer is retried with a back-off. */
+async function* looks<T>(look: () => Promise<T>, signal: AbortSignal): AsyncGenerator<Poll<T>> {
   const pace = new Pace({ clock: systemClock, random: Math.random });
   for (;;) {
     try {
-      const page = await jobs.listPage({}, { pageSize: limit, signal });
+      const found = await look();
       pace.answered();
       pace.progressed();
-      yield { jobs: page.jobs };
+      yield { found };
       await systemClock.sleep(lookMs, signal);
     } catch (error) {
       if (error instanceof WritError) yield { trouble: error.message };
