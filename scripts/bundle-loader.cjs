@@ -12,7 +12,7 @@ const root = `${__dirname}/../../..`;
 
 const bundle = findBundle();
 const room = program === "writ-agent" ? "agent" : "cli";
-if (bundle === undefined) import(`${root}/src/${room}/${program}.ts`);
+if (bundle === undefined) void import(`${root}/src/${room}/${program}.ts`);
 else run(bundle);
 
 /** The name of the bundle, or undefined if a source has changed. */

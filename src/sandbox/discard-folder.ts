@@ -39,7 +39,7 @@ export class DiscardFolder {
       await mkdir(dir, { recursive: true, mode: 0o700 });
     }
     await folder.discardAllIn(folder.#unremovableDir);
-    folder.#planRound();
+    void folder.#planRound();
     return folder;
   }
 

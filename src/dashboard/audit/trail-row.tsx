@@ -12,6 +12,7 @@ export function TrailRow({ record, isOpen, onToggle }: Props) {
   const at = Date.parse(timestamp);
   return (
     <>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the row's button does the same for the keyboard */}
       <div className={isOpen ? "trail-row is-open" : "trail-row"} role="row" onClick={onToggle}>
         <span className="dim" role="cell" title={wholeMomentText(at)}>
           {momentText(at)}

@@ -137,6 +137,7 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
           <h1>
             <bdi>{job.type}</bdi> <StateBadge state={shownState(job)} isBadge />
           </h1>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long command scrolls, and the keyboard must reach it */}
           <div className="command" role="group" aria-label="Command" tabIndex={0}>
             <PlainText text={said} hasLines />
           </div>

@@ -70,6 +70,7 @@ function GridRows(props: Props & { table: RefObject<HTMLElement | null> }) {
   const states = statesOf(filter);
   const hasTenants = rows.some(({ tenant_id }) => tenant_id !== rows[0]!.tenant_id);
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys of the list open a row
     <div
       ref={body}
       role="rowgroup"

@@ -76,6 +76,7 @@ function SaveView({ query }: { query: string }) {
       }}
     >
       <input
+        // biome-ignore lint/a11y/noAutofocus: a click has just asked for this field
         autoFocus
         value={name}
         onChange={(event) => setName(event.target.value)}

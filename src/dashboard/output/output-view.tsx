@@ -70,6 +70,7 @@ export function OutputView(props: Props) {
       className="terminal"
       ref={box}
       onScroll={onScroll}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: output scrolls, and the keyboard must reach it
       tabIndex={0}
       role="log"
       aria-live="off"

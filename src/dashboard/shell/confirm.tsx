@@ -79,6 +79,7 @@ function ConfirmDialog({ asked }: { asked: Question }) {
       <h2 className="head" id="confirm-title">
         <PlainText text={asked.title} />
       </h2>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: Enter in any field of the question confirms it */}
       <div className="body" onKeyDown={onKey}>
         {asked.points === undefined ? null : (
           <ul>

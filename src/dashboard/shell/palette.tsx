@@ -78,9 +78,12 @@ function OpenPalette() {
         />
         <kbd>Esc</kbd>
       </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a list of choices is a listbox of options */}
       <ul id="palette-choices" role="listbox" aria-label="Choices">
         {choices.map((choice, index) => (
+          // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a list of choices is a listbox of options
           <li key={choice.id} id={`choice-${choice.id}`} role="option" aria-selected={index === chosen}>
+            {/* biome-ignore lint/a11y/useHeadingContent: the name of the group is for the eyes; each option has its own */}
             {choices[index - 1]?.group === choice.group ? null : <h3 aria-hidden="true">{choice.group}</h3>}
             <button
               type="button"

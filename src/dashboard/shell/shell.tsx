@@ -56,6 +56,8 @@ export function Shell() {
   }, [label]);
   useKeys({ ...jumps, t: switchTheme, "ctrl+k": openPalette, "?": showKeys });
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it handles clicks on links anywhere in the page, and links have the keyboard
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a link sends a click for the Enter key
     <div className={state === "stale" ? "frame is-stale" : "frame"} onClick={followLink}>
       <a className="skip" href="#main">
         Skip to content

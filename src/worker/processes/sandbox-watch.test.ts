@@ -58,7 +58,7 @@ test("many jobs that fail at once are one pause", async () => {
 
 test("after the end nothing is tried any more", async () => {
   const { watch, timers, changes } = stage(null, []);
-  watch.stop();
+  await watch.stop();
   watch.down("late");
   expect(timers).toHaveLength(0);
   expect(changes).toEqual([]);
