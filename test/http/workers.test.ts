@@ -262,6 +262,26 @@ test("a worker hears of new work and of a cancel on its command stream", async (
   commands.cut();
 });
 
+test("a tenant is not shown what a worker does that others use too", async () => {
+  const own = await registerWorker(hub, { token: tokens.acmeWorker });
+  const shared = await registerWorker(hub);
+  const sample = { cpu_percent: 1, load1: 1, mem_used_bytes: 1, mem_total_bytes: 2, disk_free_bytes: 3 };
+  const body = { ts: Date.now(), ...sample, slots_used: 1, slots: 4 };
+  await hub.must("POST", `/workers/${own}/metrics`, { token: tokens.acmeWorker, body });
+  await hub.must("POST", `/workers/${shared}/metrics`, { token: tokens.worker, body });
+  const seen = async (id: string, token: string) => {
+    const listed = (await hub.must("GET", "/workers", { token })).json<WorkerView[]>();
+    const single = (await hub.must("GET", `/workers/${id}`, { token })).json<WorkerView>();
+    expect(listed.find((worker) => worker.id === id)).toEqual(single);
+    return single;
+  };
+  const hidden = { current_jobs: null, job_counts: null, metrics: [] };
+  expect(await seen(shared, tokens.acmeViewer)).toMatchObject(hidden);
+  const shown = { current_jobs: 0, job_counts: { completed: 0, failed: 0 }, metrics: [body] };
+  expect(await seen(own, tokens.acmeViewer)).toMatchObject(shown);
+  expect(await seen(shared, tokens.viewer)).toMatchObject(shown);
+});
+
 test("a tenant sees the workers that serve it, and its administrator commands its own only", async () => {
   const ofAcme = await registerWorker(hub, { token: tokens.acmeWorker });
   const ofGlobex = await registerWorker(hub, { token: tokens.globexWorker });

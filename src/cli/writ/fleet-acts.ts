@@ -73,7 +73,7 @@ async function forEachWorker(
 }
 
 function sayState({ id, status, current_jobs: jobs }: Worker): string {
-  const rest = jobs > 0 && status !== "active" ? ` and still holds ${jobsText(jobs)}` : "";
+  const rest = jobs !== null && jobs > 0 && status !== "active" ? ` and still holds ${jobsText(jobs)}` : "";
   return `${neutraliseLine(id)} is ${status}${rest}\n`;
 }
 
@@ -92,7 +92,9 @@ export function defineRemove(command: Command, context: CliContext): void {
 type Removal = { context: CliContext; command: Command; id: string; yes: boolean | undefined };
 
 async function remove(writ: Writ, { context, command, id, yes }: Removal): Promise<void> {
-  const { status, current_jobs: jobs } = await writ.fleet.worker(id);
+  const { status, current_jobs } = await writ.fleet.worker(id);
+  // Of a worker that its caller may not remove, it may be hidden; the hub then refuses.
+  const jobs = current_jobs ?? 0;
   const name = neutraliseLine(id);
   const question = `${name} holds ${jobsText(jobs)}, and each that has started loses an attempt. Remove it?`;
   if (jobs > 0 && !(await confirm(context, { question, yes }))) return;

@@ -207,9 +207,15 @@ export const workerView = z.object({
   }),
   registered_at: z.int(),
   last_heartbeat: z.int(),
-  current_jobs: z.int(),
-  job_counts: z.object({ completed: z.int(), failed: z.int() }),
-  metrics: z.array(metricsView),
+  current_jobs: z
+    .int()
+    .nullable()
+    .meta({ description: "Null for a tenant, of a worker that other tenants use too" }),
+  job_counts: z
+    .object({ completed: z.int(), failed: z.int() })
+    .nullable()
+    .meta({ description: "Since its start; null like `current_jobs`" }),
+  metrics: z.array(metricsView).meta({ description: "Empty where `current_jobs` is null" }),
   version: z.string().nullable(),
 });
 export type WorkerView = z.infer<typeof workerView>;

@@ -2,7 +2,7 @@ import { Fragment } from "react";
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { useNow } from "../hub/clock.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
-import { isReachable, useWorkers } from "../hub/workers.ts";
+import { isReachable, slotsText, useWorkers } from "../hub/workers.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { workerWords } from "../parts/state.tsx";
@@ -21,8 +21,6 @@ export function FleetPage() {
   const { data, error, at, reload } = useWorkers(may.seeFleet, { isLoadShown: true });
   const workers = data ?? [];
   const reachable = workers.filter(isReachable);
-  const sum = (of: (worker: WorkerView) => number) =>
-    reachable.reduce((total, worker) => total + of(worker), 0);
   return (
     <>
       <div className="top">
@@ -30,7 +28,7 @@ export function FleetPage() {
         <span className="dim not-phone">
           {data === undefined
             ? ""
-            : `${reachable.length} of ${workers.length} workers reachable · ${sum(({ current_jobs }) => current_jobs)} of ${sum(({ slots }) => slots)} slots busy`}
+            : `${reachable.length} of ${workers.length} workers reachable · ${slotsText(reachable)}`}
         </span>
         <span className="grow" />
         {may.administer ? (

@@ -7,7 +7,8 @@ import { showToast } from "../shell/toasts.tsx";
 
 /** Draining can be undone, so it happens at once. */
 export async function drain(worker: WorkerView, onDone: () => void): Promise<void> {
-  const { id, current_jobs } = worker;
+  const { id } = worker;
+  const runs = worker.current_jobs ?? 0;
   try {
     await callHub(routes.drainWorker, { params: { id } });
     onDone();
@@ -15,9 +16,9 @@ export async function drain(worker: WorkerView, onDone: () => void): Promise<voi
       icon: "drain",
       text: `${id} is draining`,
       note:
-        current_jobs === 0
+        runs === 0
           ? "it takes no more jobs"
-          : `${plural(current_jobs, "job runs", "jobs run")} to the end; it takes no more`,
+          : `${plural(runs, "job runs", "jobs run")} to the end; it takes no more`,
       act: { label: "Undo", run: () => void undrain(worker, onDone) },
     });
   } catch (error) {
@@ -46,19 +47,20 @@ export async function unblock({ id }: WorkerView, onDone: () => void): Promise<v
 }
 
 export function askToBlock(worker: WorkerView, onDone: () => void): void {
-  const { id, current_jobs } = worker;
+  const { id } = worker;
+  const runs = worker.current_jobs ?? 0;
   askFirst({
     title: `Block ${id}?`,
     points: [
       {
         icon: "stop",
         text:
-          current_jobs === 0 ? (
+          runs === 0 ? (
             "It runs no job now."
           ) : (
             <>
-              Its <b className="strong">{plural(current_jobs, "running job")}</b>{" "}
-              {current_jobs === 1 ? "is" : "are"} stopped and go back to the queue; each has used one attempt.
+              Its <b className="strong">{plural(runs, "running job")}</b> {runs === 1 ? "is" : "are"} stopped
+              and go back to the queue; each has used one attempt.
             </>
           ),
       },

@@ -36,7 +36,7 @@ export function WorkerDetail({
   return (
     <div className="worker-detail" role="row">
       <div role="cell">
-        <h3>Running, {worker.current_jobs}</h3>
+        <h3>Running{worker.current_jobs === null ? "" : `, ${worker.current_jobs}`}</h3>
         <RunningJobs worker={worker} now={now} />
       </div>
       <div role="cell">
@@ -52,7 +52,7 @@ export function WorkerDetail({
             height={64}
           />
         )}
-        {isRegistered(worker) ? (
+        {isRegistered(worker) && job_counts !== null ? (
           <>
             <h3>Since it was registered</h3>
             <p className="dim">
@@ -166,7 +166,7 @@ function RunningJobs({ worker, now }: { worker: WorkerView; now: number }) {
       ).body,
     { everyMs: 30_000, when: ({ events }) => [...events.values()].some(({ worker_id }) => worker_id === id) },
   );
-  const rest = worker.current_jobs - (data?.length ?? 0);
+  const rest = (worker.current_jobs ?? 0) - (data?.length ?? 0);
   return (
     <ul>
       {data?.map((job) => (
@@ -194,7 +194,7 @@ function RunningJobs({ worker, now }: { worker: WorkerView; now: number }) {
           </a>
         </li>
       ) : null}
-      {worker.current_jobs === 0 ? <li className="dimmer">nothing</li> : null}
+      {(worker.current_jobs ?? data?.length) === 0 ? <li className="dimmer">nothing</li> : null}
     </ul>
   );
 }

@@ -55,9 +55,7 @@ export function WorkerRow({ worker, history, now, isOpen, mayAct, onToggle, onDo
       </span>
       <span role="cell">
         <Slots total={slots} busy={current_jobs} isGone={isGone} />
-        <small>
-          {isGone ? `${plural(slots, "slot")}, unknown` : isKnown ? `${current_jobs} of ${slots} busy` : "–"}
-        </small>
+        <small>{isGone ? `${plural(slots, "slot")}, unknown` : isKnown ? busyText(worker) : "–"}</small>
       </span>
       <span className="sparks" role="cell">
         {last === undefined || isGone ? (
@@ -83,8 +81,8 @@ export function WorkerRow({ worker, history, now, isOpen, mayAct, onToggle, onDo
         )}
       </span>
       <span className="row not-narrow" role="cell">
-        {current_jobs === 0 ? (
-          <span className="dimmer">nothing</span>
+        {!current_jobs ? (
+          <span className="dimmer">{current_jobs === 0 ? "nothing" : "–"}</span>
         ) : (
           <a className="job-chip" href={`/jobs?state=assigned,running&worker=${encodeURIComponent(id)}`}>
             <StateIcon state="running" />
@@ -156,4 +154,8 @@ function Memory({ used, total }: { used: number; total: number }) {
       <small>{percent} %</small>
     </>
   );
+}
+
+function busyText({ current_jobs, slots }: WorkerView): string {
+  return current_jobs === null ? plural(slots, "slot") : `${current_jobs} of ${slots} busy`;
 }

@@ -1,5 +1,6 @@
 import { routes } from "../../contract/routes/routes.ts";
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import { plural } from "../parts/format.ts";
 import { callHub } from "./call-hub.ts";
 import { type Query, useQuery } from "./use-query.ts";
 
@@ -33,4 +34,11 @@ export function isRegistered({ cores }: WorkerView): boolean {
 
 export function isReachable({ status }: WorkerView): boolean {
   return status === "active" || status === "draining";
+}
+
+/** A tenant is not shown how busy the workers are that others use too. */
+export function slotsText(workers: readonly WorkerView[]): string {
+  const slots = workers.reduce((sum, worker) => sum + worker.slots, 0);
+  if (workers.some(({ current_jobs }) => current_jobs === null)) return plural(slots, "slot");
+  return `${workers.reduce((sum, { current_jobs }) => sum + current_jobs!, 0)} of ${slots} slots busy`;
 }

@@ -37,7 +37,7 @@ export function WhoCould({ why, workers }: { why: WhyView; workers: readonly Wor
                 )}
                 {workers.length === 0 ? null : (
                   <td className="not-phone">
-                    {worker === undefined || worker.status === "inactive"
+                    {worker === undefined || worker.status === "inactive" || worker.current_jobs === null
                       ? "–"
                       : Math.max(0, worker.slots - worker.current_jobs)}
                   </td>

@@ -1,5 +1,5 @@
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
-import { isReachable } from "../hub/workers.ts";
+import { isReachable, slotsText } from "../hub/workers.ts";
 import { Slots } from "../parts/slots.tsx";
 import { WorkerStatusBadge } from "../parts/state.tsx";
 
@@ -9,13 +9,11 @@ const shownMax = 8;
 export function FleetPanel({ workers: known }: { workers: readonly WorkerView[] | undefined }) {
   const workers = known ?? [];
   const reachable = workers.filter(isReachable);
-  const busy = reachable.reduce((sum, { current_jobs }) => sum + current_jobs, 0);
-  const slots = reachable.reduce((sum, worker) => sum + worker.slots, 0);
   return (
     <section className="panel">
       <header>
         <h2>Fleet</h2>
-        <span className="grow">{known === undefined ? "" : `${busy} of ${slots} slots busy`}</span>
+        <span className="grow">{known === undefined ? "" : slotsText(reachable)}</span>
         <a className="button quiet small" href="/fleet">
           All workers
         </a>

@@ -2,14 +2,21 @@ import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { isPaused } from "../../store/queues/claim-pause.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { HubDeps } from "../deps.ts";
+import { isOwn, seenBy } from "../use-cases/access/tenant-wall.ts";
 
-/** With `samples`, only so many of its measurements are shown, evenly from the last hour; the newest is one of them. */
+/**
+ * A worker as a tenant sees it, or whoever sees all. How much a worker does that others use too is about all tenants, so a
+ * tenant is not shown it. With `samples`, only so many of its measurements are shown, evenly from the last hour; the newest
+ * is one of them.
+ */
 export async function workerView(
   { store, clock }: Pick<HubDeps, "store" | "clock">,
-  worker: WorkerRecord,
-  { samples }: { samples?: number | undefined } = {},
+  found: WorkerRecord,
+  { tenantId, samples }: { tenantId: string | null; samples?: number | undefined },
 ): Promise<WorkerView> {
-  const metrics = await readMetrics(store, worker.id, samples);
+  const worker = seenBy(found, tenantId);
+  const showsLoad = isOwn(found, tenantId);
+  const metrics = await readMetrics(store, worker.id, showsLoad ? samples : 0);
   return {
     id: worker.id,
     name: worker.name,
@@ -32,8 +39,8 @@ export async function workerView(
     paused_until: isPaused(worker, clock.nowMs()) ? worker.pausedUntil : null,
     registered_at: worker.registeredAt,
     last_heartbeat: worker.lastHeartbeat,
-    current_jobs: worker.currentJobs,
-    job_counts: worker.jobCounts,
+    current_jobs: showsLoad ? worker.currentJobs : null,
+    job_counts: showsLoad ? worker.jobCounts : null,
     metrics: metrics.map((sample) => JSON.parse(sample.metrics)),
     version: worker.version,
   };

@@ -12,7 +12,7 @@ import {
   removeSession,
   sessionIdOf,
 } from "../../use-cases/access/sessions.ts";
-import { isHidden, mayServe, seenBy } from "../../use-cases/access/tenant-wall.ts";
+import { isHidden, mayServe } from "../../use-cases/access/tenant-wall.ts";
 import { removeWorker, setWorker, unknownWorker } from "../../use-cases/workers/manage-workers.ts";
 import { workerView } from "../../views/worker-view.ts";
 import { type Answer, type Call, done, type Handlers } from "../call.ts";
@@ -24,14 +24,14 @@ export const adminHandlers: Handlers<
   async listWorkers({ deps, identity, query: { samples } }) {
     const { tenantId } = identity;
     const workers = (await deps.store.listWorkers()).filter((worker) => mayServe(worker, tenantId));
-    const views = workers.map((worker) => workerView(deps, seenBy(worker, tenantId), { samples }));
+    const views = workers.map((worker) => workerView(deps, worker, { tenantId, samples }));
     return { status: 200, body: await Promise.all(views) };
   },
 
   async getWorker({ deps, identity, params }) {
     const worker = await deps.store.getWorker({ workerId: params.id });
     if (worker === null || !mayServe(worker, identity.tenantId)) throw unknownWorker(params.id);
-    return { status: 200, body: await workerView(deps, seenBy(worker, identity.tenantId)) };
+    return { status: 200, body: await workerView(deps, worker, identity) };
   },
 
   blockWorker: (call) => change(call, { blocked: true }),
@@ -179,7 +179,7 @@ async function change(
 ): Promise<Answer<"blockWorker">> {
   const { deps, identity, params, origin } = call;
   const worker = await setWorker(deps, { identity, workerId: params.id, set, origin });
-  return { status: 200, body: await workerView(deps, worker) };
+  return { status: 200, body: await workerView(deps, worker, identity) };
 }
 
 function identityView({ role, tenantId, userId, workerId }: Identity, secret: string | null) {

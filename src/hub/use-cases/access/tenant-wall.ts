@@ -12,10 +12,15 @@ export function mayServe(worker: WorkerRecord, tenantId: string | null): boolean
   return tenantId === null || worker.facts.tenantId === null || worker.facts.tenantId === tenantId;
 }
 
+/** Whether nobody but the caller's tenant uses this worker; null stands for all tenants. */
+export function isOwn({ facts }: WorkerRecord, tenantId: string | null): boolean {
+  return tenantId === null || facts.tenantId === tenantId;
+}
+
 /** The worker as a tenant sees it: of one that others use too, what is wrong, but not where on its machine. */
 export function seenBy(worker: WorkerRecord, tenantId: string | null): WorkerRecord {
+  if (isOwn(worker, tenantId)) return worker;
   const { facts } = worker;
-  if (tenantId === null || facts.tenantId === tenantId) return worker;
   const { sandboxProblem, agentProblems, isolation } = facts;
   const hidden = {
     sandboxProblem: sandboxProblem && hidePaths(sandboxProblem),
