@@ -73,6 +73,7 @@ function sealInFrames(size: number): Frame[] {
     });
     const entries = {
       jobs: group.map(({ job }) => ({ text: writeJobLine(job) })),
+      changes: [],
       documents: group.map(({ job, document }) => ({ text: document, sha256: job.documentSha256 })),
       receipts: [],
       events,
@@ -117,6 +118,7 @@ function sampleOf(seq: number): Sample {
     limitsDefaulted: null,
     documentSha256: sha256Hex(document),
     idempotencyKey: sha256Hex(id),
+    requestHash: null,
   };
   const origin = {
     userId: "ada",

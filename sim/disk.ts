@@ -2,7 +2,9 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openKeyRing } from "../src/signing/key-ring.ts";
 import type { NewToken } from "../src/store/access-store.ts";
+import type { Context } from "../src/store/sqlite/context.ts";
 import { Database } from "../src/store/sqlite/database/database.ts";
+import { sqliteDriver } from "../src/store/sqlite/sqlite-driver.ts";
 import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
 import { epochMs } from "./world.ts";
 
@@ -21,7 +23,7 @@ export type HomeTemplate = { dir: string; macKey: Buffer; remove(): void };
 export function makeTemplate(parent: string, tokens: readonly NewToken[]): HomeTemplate {
   const dir = mkdtempSync(join(parent, "writ-sim-"));
   const { macKey } = openKeyRing(join(dir, "keys"), { nowMs: epochMs });
-  const database = new Database(settingsOf(join(dir, "empty.sqlite"), macKey), () => {});
+  const database = new Database(sqliteDriver, settingsOf(join(dir, "empty.sqlite"), macKey), () => {});
   // One by one: a group ends when its time is over.
   for (const token of tokens)
     commitGroup(database, [{ id: 1, act: "createToken", input: { token, origin: null } }]);
@@ -44,8 +46,8 @@ export function freshDisk({ dir, macKey }: HomeTemplate): Disk {
 }
 
 /** Opens the database as the hub's thread does, in this thread. */
-export function openDatabase(disk: Disk): Database {
-  return new Database(settingsOf(disk.database, disk.macKey), (name) => {
+export function openDatabase(disk: Disk): Database<Context> {
+  return new Database(sqliteDriver, settingsOf(disk.database, disk.macKey), (name) => {
     if (disk.isFull && name.endsWith(".beforeCommit")) throw diskFull();
   });
 }

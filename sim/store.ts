@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { type ActName, isRead } from "../src/store/act-names.ts";
+import type { Context } from "../src/store/sqlite/context.ts";
 import type { Database } from "../src/store/sqlite/database/database.ts";
+import { readActs } from "../src/store/sqlite/reads/read-acts.ts";
 import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
 import { Reader } from "../src/store/sqlite/thread/reader.ts";
 import { StoreProxy } from "../src/store/sqlite/thread/store-proxy.ts";
@@ -36,7 +38,7 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
     busyTimeoutMs: 0,
     failpointModule: null,
   };
-  const reader = new Reader({ ...readerSettings, file: database.file }, () => {});
+  const reader = new Reader(readActs, { ...readerSettings, file: database.file }, () => {});
   let isTimed = false;
   let commits = 0;
   const thread = (answer: (requests: Request[]) => Parameters<StoreProxy["receive"]>[0][]) => {
@@ -94,7 +96,7 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
   };
 }
 
-function allGroups(database: Database, requests: Request[]): ({ kind: "batch" } & Batch)[] {
+function allGroups(database: Database<Context>, requests: Request[]): ({ kind: "batch" } & Batch)[] {
   const batches: ({ kind: "batch" } & Batch)[] = [];
   for (let next = 0; next < requests.length; ) {
     const { batch, taken } = commitGroup(database, requests.slice(next));

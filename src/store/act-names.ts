@@ -116,6 +116,6 @@ export function isRead(name: ActName): name is ReadName {
  * A ping writes only after a failed write, but it always asks for the lock, so a database that does not answer is
  * noticed.
  */
-export function isWrite(name: ActName): boolean {
-  return actKinds[name] === "write";
+export function isWrite(name: ActName | "flushIndex"): boolean {
+  return name === "flushIndex" || actKinds[name] === "write";
 }

@@ -34,9 +34,9 @@ function whyNotFile(path: string, room: string, target: string): string | null {
   if (isTest(path)) return null;
 
   const wall = innerWalls.find(
-    ({ from, but, never }) =>
+    ({ from, but = [], never }) =>
       path.startsWith(from) &&
-      !(but !== undefined && path.startsWith(but)) &&
+      !but.some((start) => path.startsWith(start)) &&
       never.some((to) => target.startsWith(to)),
   );
   if (wall !== undefined) return `${wall.from} never imports ${wall.never.join(" or ")}`;

@@ -77,9 +77,11 @@ export function describeAudit(create: () => StoreUnderTest): void {
       await expectChain([1, 2, 3, 4, 5]);
     });
 
-    it("is completed over several acts where an earlier version left events unsealed", async () => {
+    it("is completed over several acts where an earlier version left events unsealed", async ({ skip }) => {
+      const { removeSeals } = scene().under.tamper;
+      if (removeSeals === null) return skip("it never leaves one unsealed");
       for (let count = 0; count < 5; count++) await scene().submit();
-      await scene().under.tamper.removeSeals(1);
+      await removeSeals(1);
       await scene().submit();
       await expectChain([1]);
       expect(await scene().store.sealEvents({ limit: 4 })).toMatchObject({ sealed: 4, more: true });
@@ -195,9 +197,11 @@ export function describeAudit(create: () => StoreUnderTest): void {
       return auditHash(auditRecord(event, { severity: seal.severity, prevHash })) === seal.hash;
     };
 
-    it("finds every event beside its seal, in order, and those that have none yet", async () => {
+    it("finds every event beside its seal, in order, and those that have none yet", async ({ skip }) => {
+      const { removeSeals } = scene().under.tamper;
+      if (removeSeals === null) return skip("it never leaves one unsealed");
       for (let count = 0; count < 3; count++) await scene().submit();
-      await scene().under.tamper.removeSeals(2);
+      await removeSeals(2);
       const found = await rows();
       expect(found.lastSeq).toBe(3);
       expect(found.rows.map(({ seq, seal }) => [seq, seal !== null])).toEqual([

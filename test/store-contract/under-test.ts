@@ -31,8 +31,8 @@ export type Tamper = {
   editEvent(seq: number, details: string): Promise<void>;
   /** Takes an event away and leaves its seal. */
   removeEvent(seq: number): Promise<void>;
-  /** Takes away the seals after this one, as if an earlier version had not come to them. */
-  removeSeals(afterSeq: number): Promise<void>;
+  /** Takes away the seals after this one, as if an earlier version had not come to them. Null where each event is its own seal. */
+  removeSeals: ((afterSeq: number) => Promise<void>) | null;
   /** Notes that the output of all attempts so far was dropped to save space. */
   dropOutput(jobId: string): Promise<void>;
 };

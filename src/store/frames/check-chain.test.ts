@@ -6,7 +6,7 @@ import { removeEntry } from "./entries.ts";
 import { byName, encodeFrame, firstMac, openHead, payloadNames, readHead } from "./frame.ts";
 import { anyLog, encodeLog, macKey } from "./frames.testing.ts";
 
-const texts = (event: string) => ({ jobs: [], documents: [], receipts: [], events: [event] });
+const texts = (event: string) => ({ jobs: [], changes: [], documents: [], receipts: [], events: [event] });
 
 test("an edited, a removed and a moved record are found without the MAC key", () => {
   const frames = () => encodeLog(["a", "b", "c"].map(texts));

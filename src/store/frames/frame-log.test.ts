@@ -10,6 +10,7 @@ const three = () =>
   encodeLog(
     [1, 2, 3].map((number) => ({
       jobs: [`job ${number}`],
+      changes: [],
       documents: [`document ${number}`, `another ${number}`],
       receipts: [],
       events: [`event ${number}`],

@@ -12,7 +12,7 @@ const kept = (frame: Parameters<typeof readEntries>[1]) => {
 };
 
 test("no bytes but a whole head are taken for one, and none under another key", () => {
-  const [frame] = encodeLog([{ jobs: ["a"], documents: [], receipts: [], events: [] }]);
+  const [frame] = encodeLog([{ jobs: ["a"], changes: [], documents: [], receipts: [], events: [] }]);
   const { head } = frame!;
   expect(openHead(Buffer.alloc(32, 8), head)).toBeNull();
   expect(openHead(macKey, head.subarray(0, -1))).toBeNull();
@@ -58,7 +58,9 @@ test("one changed bit of a payload names its own entry and no other", () => {
 });
 
 test("a payload that is too short or too long is damaged where it is", () => {
-  const [frame] = encodeLog([{ jobs: ["first", "second"], documents: [], receipts: [], events: [] }]);
+  const [frame] = encodeLog([
+    { jobs: ["first", "second"], changes: [], documents: [], receipts: [], events: [] },
+  ]);
   const head = openHead(macKey, frame!.head)!;
   const jobs = frame!.payloads.jobs!;
   const withJobs = (bytes: Buffer) => ({ ...frame!, payloads: { ...frame!.payloads, jobs: bytes } });
@@ -82,7 +84,9 @@ test("what was encoded is read again, entry by entry, in any script and with hal
 });
 
 test("two halves of a character in two entries stay two", () => {
-  const [frame] = encodeLog([{ jobs: ["a\ud83d", "\ude00b"], documents: [], receipts: [], events: [] }]);
+  const [frame] = encodeLog([
+    { jobs: ["a\ud83d", "\ude00b"], changes: [], documents: [], receipts: [], events: [] },
+  ]);
   expect(kept(frame!).jobs.map(({ state, bytes }) => [state, bytes.toString()])).toEqual([
     ["kept", "a\ufffd"],
     ["kept", "\ufffdb"],
@@ -119,7 +123,7 @@ test("any entries can be removed: they leave their hashes, and everything else s
 });
 
 test("a payload without any bytes counts as removed, entry by entry", () => {
-  const [frame] = encodeLog([{ jobs: ["a"], documents: ["b", "c"], receipts: [], events: [] }]);
+  const [frame] = encodeLog([{ jobs: ["a"], changes: [], documents: ["b", "c"], receipts: [], events: [] }]);
   const gone = { ...frame!, payloads: { ...frame!.payloads, documents: null } };
   const { jobs, documents } = kept(gone);
   expect([jobs, documents].map((list) => list.map(({ state }) => state))).toEqual([

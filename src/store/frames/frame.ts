@@ -2,12 +2,12 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { sealFrame } from "../../signing/mac.ts";
 
 /**
- * A frame is what one group of acts writes: a head, and four payloads. The head lists the length and the SHA-256 of every
+ * A frame is what one group of acts writes: a head, and five payloads. The head lists the length and the SHA-256 of every
  * entry, and one MAC covers the head. Payloads are the bare bytes of their entries, one after the other, so that a damaged byte
  * is a fault of one entry. Retention overwrites an entry with zeros; its hash stays, and the head never changes.
  * Why: ADR 0105.
  */
-export const payloadNames = ["jobs", "documents", "receipts", "events"] as const;
+export const payloadNames = ["jobs", "changes", "documents", "receipts", "events"] as const;
 export type PayloadName = (typeof payloadNames)[number];
 
 /** Bytes that are written as UTF-8; their SHA-256 in hex, if it is known already. */
@@ -101,6 +101,13 @@ export function openHead(macKey: Buffer, head: Buffer): Head | null {
   return timingSafeEqual(sealFrame(macKey, head.subarray(0, -macBytes)), read.mac) ? read : null;
 }
 
+/** The number of the frame, if its head matches its MAC: all that is asked of most heads. */
+export function genuineNumber(macKey: Buffer, head: Buffer): number | null {
+  if (headBytes(head) !== head.length) return null;
+  const isGenuine = timingSafeEqual(sealFrame(macKey, head.subarray(0, -macBytes)), head.subarray(-macBytes));
+  return isGenuine ? Number(head.readBigUInt64BE(numberAt)) : null;
+}
+
 /** The head as anybody can read it, without the key that proves it. Null if it is none. */
 export function readHead(head: Buffer): Head | null {
   if (headBytes(head) !== head.length) return null;
@@ -119,6 +126,22 @@ export function readHead(head: Buffer): Head | null {
     lists,
     mac: head.subarray(-macBytes),
   };
+}
+
+/**
+ * Where the list of a payload begins in a head, and where its entries begin in the payload, with the end of the last one. Nothing is
+ * made for each entry, because a large frame has thousands of them and a reader wants one.
+ */
+export function listedEntries(head: Buffer, name: PayloadName): { listAt: number; starts: Uint32Array } {
+  if (headBytes(head) !== head.length) return { listAt: 0, starts: new Uint32Array(1) };
+  const payload = payloadNames.indexOf(name);
+  let at = listAt;
+  for (let index = 0; index < payload; index++) at += listedBytes * head.readUInt32BE(countsAt + 4 * index);
+  const count = head.readUInt32BE(countsAt + 4 * payload);
+  const starts = new Uint32Array(count + 1);
+  for (let index = 0; index < count; index++)
+    starts[index + 1] = starts[index]! + head.readUInt32BE(at + listedBytes * index);
+  return { listAt: at, starts };
 }
 
 export function macOf({ head }: Frame): Buffer {

@@ -16,6 +16,7 @@ const job: LinedJob = {
   limitsDefaulted: null,
   documentSha256: "ab".repeat(32),
   idempotencyKey: 'chosen "by" a producer\n',
+  requestHash: null,
 };
 
 const others: LinedJob = {
@@ -32,6 +33,7 @@ const others: LinedJob = {
   limitsDefaulted: "",
   documentSha256: "cd".repeat(32),
   idempotencyKey: "",
+  requestHash: "",
 };
 
 test.each(lineColumns)("a row whose %s was edited differs from its line in that column", (column) => {
@@ -53,6 +55,7 @@ test("a row is the same as its line whatever its texts are, and no two jobs have
     type: text,
     queueKey: text,
     idempotencyKey: text,
+    requestHash: fc.option(text),
     limitsDefaulted: fc.option(text),
     priority: fc.integer(),
     attemptsChosen: fc.boolean(),

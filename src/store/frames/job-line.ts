@@ -19,6 +19,7 @@ export const lineColumns = [
   "limitsDefaulted",
   "documentSha256",
   "idempotencyKey",
+  "requestHash",
 ] as const satisfies (keyof JobRecord)[];
 
 export type LinedJob = Pick<JobRecord, (typeof lineColumns)[number]>;
@@ -29,7 +30,7 @@ export function writeJobLine(job: LinedJob): string {
     `["${job.id}",${quoted.of(job.tenantId)},${quoted.of(job.userId)},${quoted.of(job.type)},${job.priority}` +
     `,${quoted.of(job.queueKey)},${job.documentTimeoutSec},${job.timeoutSec},${job.maxAttempts}` +
     `,${job.attemptsChosen},${job.limitsDefaulted === null ? "null" : quoted.of(job.limitsDefaulted)}` +
-    `,"${job.documentSha256}",${JSON.stringify(job.idempotencyKey)}]`
+    `,"${job.documentSha256}",${JSON.stringify(job.idempotencyKey)},${job.requestHash === null ? "null" : JSON.stringify(job.requestHash)}]`
   );
 }
 

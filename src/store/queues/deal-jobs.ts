@@ -36,6 +36,8 @@ type ClaimDriver = {
   delay(job: JobRecord): void;
   /** The number of the next turn, higher than all before. */
   nextTurn(): number;
+  /** The tenant has been served in this turn; for a driver that does not write the book with each transaction. */
+  served?(tenant: Tenant): void;
 };
 
 /** One claim refuses no more jobs than this, so that it never takes long. */
@@ -59,6 +61,7 @@ export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
     if (outcome === "none") continue;
     jobsOf.set(tenant, jobs!);
     book.served(tenant, driver.nextTurn());
+    driver.served?.(tenant);
     line.push(tenant);
   }
   return { claimed: deal.claimed, refused: deal.refused };

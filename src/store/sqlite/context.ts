@@ -5,7 +5,7 @@ import type { QueueBook } from "../queues/queue-book.ts";
 import { loadBook, writeBook } from "./claims/queue-rows.ts";
 import { OwnerCounts } from "./counts/owner-counts.ts";
 import { Tallies, type TallyMark } from "./counts/tallies.ts";
-import { WorkerCounts } from "./counts/worker-counts.ts";
+import { loadWorkerCounts, type WorkerCounts } from "./counts/worker-counts.ts";
 import type { Connection } from "./database/connection.ts";
 import { FreshJobs } from "./jobs/fresh-jobs.ts";
 import { type ChainEnd, EventChain } from "./log/event-chain.ts";
@@ -32,13 +32,16 @@ export type Context = {
   writeFailed: boolean;
 };
 
+/** What acts need that touch no row of a job. */
+export type ColdContext = Pick<Context, "sql" | "book" | "tallies" | "writeFailed">;
+
 export function createContext(sql: Connection, macKey: Buffer, unreadable: Set<number>): Context {
   return {
     sql,
     macKey,
     book: loadBook(sql),
     tallies: new Tallies(sql),
-    workers: new WorkerCounts(sql),
+    workers: loadWorkerCounts(sql),
     owners: new OwnerCounts(sql),
     notice: new NoticeBuilder(),
     chain: new EventChain(),

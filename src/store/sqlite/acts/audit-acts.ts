@@ -47,7 +47,7 @@ function lastSeal(context: Context): ChainSeal | null {
   );
 }
 
-export function saveAuditMark(context: Context, { mark }: { mark: AuditMark }): void {
+export function saveAuditMark(context: Pick<Context, "sql">, { mark }: { mark: AuditMark }): void {
   context.sql.run(
     `INSERT INTO audit_marks (audit, seq, hash, ts, key_id, signature) VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT (audit, seq) DO NOTHING`,
@@ -67,7 +67,10 @@ export function saveAuditMark(context: Context, { mark }: { mark: AuditMark }): 
 }
 
 /** The newest statement of this kind. */
-export function findAuditMark(context: Context, { audit }: { audit: AuditMark["audit"] }): AuditMark | null {
+export function findAuditMark(
+  context: Pick<Context, "sql">,
+  { audit }: { audit: AuditMark["audit"] },
+): AuditMark | null {
   return context.sql.first<AuditMark>(
     "SELECT * FROM audit_marks WHERE audit = ? ORDER BY seq DESC LIMIT 1",
     audit,

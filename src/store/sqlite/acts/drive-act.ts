@@ -28,7 +28,7 @@ function answerOf(sql: Connection, step: Query | DriverWork): Answer {
 const rendered = new Map<string, string>();
 
 /** The text of an act as SQLite reads it. Texts are constants, so there are a few hundred at most. */
-function render(text: string): string {
+export function render(text: string): string {
   let own = rendered.get(text);
   if (own === undefined) {
     own = text
@@ -40,7 +40,7 @@ function render(text: string): string {
   return own;
 }
 
-function bound(value: SqlValue): Bound {
+export function bound(value: SqlValue): Bound {
   if (typeof value === "boolean") return Number(value);
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
 }

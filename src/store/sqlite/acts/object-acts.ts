@@ -11,7 +11,8 @@ import {
   unfinishedMax,
   type WantedObject,
 } from "../../object-store.ts";
-import type { Context } from "../context.ts";
+import type { ColdContext } from "../context.ts";
+import { isHeldRow } from "../jobs/job-row.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
 const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS folderId, object_key AS objectKey,
@@ -21,7 +22,7 @@ const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS fold
 const lives = "(expires_at IS NULL OR expires_at > ?)";
 
 export function openUploads(
-  context: Context,
+  context: ColdContext,
   { uploads, nowMs, expiresAt }: { uploads: NewUpload[]; nowMs: number; expiresAt: number },
 ): UploadOutcome {
   const ids = uploads.map((upload) => openUpload(context, upload, { nowMs, expiresAt }));
@@ -30,7 +31,7 @@ export function openUploads(
 }
 
 /** More than this undoes the whole act. Counting ends there. */
-function checkCount({ sql }: Context, tenantId: string): void {
+function checkCount({ sql }: ColdContext, tenantId: string): void {
   const { unfinished } = sql.first<{ unfinished: number }>(
     `SELECT count(*) AS unfinished FROM (
         SELECT 1 FROM objects WHERE tenant_id = ? AND state = 'arriving' LIMIT ${unfinishedMax + 1})`,
@@ -40,7 +41,7 @@ function checkCount({ sql }: Context, tenantId: string): void {
 }
 
 function openUpload(
-  context: Context,
+  context: ColdContext,
   upload: NewUpload,
   { nowMs, expiresAt }: { nowMs: number; expiresAt: number },
 ): string {
@@ -69,7 +70,7 @@ function openUpload(
 }
 
 export function reserveUpload(
-  context: Context,
+  context: ColdContext,
   { id, size, nowMs, expiresAt }: { id: string; size: number; nowMs: number; expiresAt: number },
 ): UploadOutcome {
   const upload = getObject(context, { id, nowMs });
@@ -81,7 +82,7 @@ export function reserveUpload(
 }
 
 export function noteStoreUpload(
-  { sql }: Context,
+  { sql }: ColdContext,
   { id, was, storeUpload }: { id: string; was: string | null; storeUpload: string | null },
 ): string | null {
   sql.run("UPDATE objects SET store_upload = ? WHERE id = ? AND store_upload IS ?", storeUpload, id, was);
@@ -90,7 +91,7 @@ export function noteStoreUpload(
 }
 
 /** Counts bytes of a tenant; more than its quota allows undoes the whole act. */
-function charge({ sql, book }: Context, tenantId: string, bytes: number): void {
+function charge({ sql, book }: ColdContext, tenantId: string, bytes: number): void {
   if (bytes === 0) return;
   const used = sql.first<{ bytes: number }>("SELECT bytes FROM object_usage WHERE tenant_id = ?", tenantId);
   const refusal = checkArtifactBytes(used?.bytes ?? 0, bytes, book.quota(tenantId).max_artifact_bytes);
@@ -103,7 +104,7 @@ function charge({ sql, book }: Context, tenantId: string, bytes: number): void {
   );
 }
 
-export function arriveObject(context: Context, arrived: ArrivedObject): StoredObject | null {
+export function arriveObject(context: ColdContext, arrived: ArrivedObject): StoredObject | null {
   const { id, size, sha256, storedAs, nowMs, keptUntil } = arrived;
   const upload = getObject(context, { id, nowMs });
   if (upload?.state !== "arriving") return upload;
@@ -130,7 +131,7 @@ const isNamed = `EXISTS (SELECT 1 FROM job_inputs AS named WHERE named.tenant_id
 
 /** The older files of the key lose its name. One that a job may still ask for stays, unless the new one has the same bytes. */
 function replaceOlder(
-  { sql }: Context,
+  { sql }: ColdContext,
   upload: StoredObject,
   { sha256, nowMs }: { sha256: string; nowMs: number },
 ): void {
@@ -149,7 +150,7 @@ function replaceOlder(
 }
 
 /** Replaced files that no job names any more. */
-function expireReplaced({ sql }: Context, { nowMs, limit }: { nowMs: number; limit: number }): void {
+function expireReplaced({ sql }: ColdContext, { nowMs, limit }: { nowMs: number; limit: number }): void {
   sql.run(
     `UPDATE objects SET expires_at = ?1 WHERE id IN (
         SELECT id FROM objects WHERE replaced_at IS NOT NULL AND expires_at > ?1 AND NOT ${isNamed} LIMIT ?2)`,
@@ -159,7 +160,7 @@ function expireReplaced({ sql }: Context, { nowMs, limit }: { nowMs: number; lim
 }
 
 export function getObject(
-  context: Context,
+  context: ColdContext,
   { id, nowMs }: { id: string; nowMs: number },
 ): StoredObject | null {
   return context.sql.first<StoredObject>(
@@ -170,7 +171,7 @@ export function getObject(
 }
 
 export function findObject(
-  context: Context,
+  context: ColdContext,
   { tenantId, folderId, objectKey, userId, sha256, nowMs }: WantedObject,
 ): StoredObject | null {
   return context.sql.first<StoredObject>(
@@ -187,14 +188,14 @@ export function findObject(
 }
 
 export function listUploads(
-  context: Context,
+  context: ColdContext,
   { nowMs, ...key }: ObjectKey & { userId: string; nowMs: number },
 ): StoredObject[] {
   return unfinishedOf(context, { ...key, jobId: null, attempt: null }, nowMs).reverse();
 }
 
 export function listJobObjects(
-  context: Context,
+  context: ColdContext,
   { jobId, nowMs }: { jobId: string; nowMs: number },
 ): StoredObject[] {
   return context.sql.all<StoredObject>(
@@ -205,7 +206,7 @@ export function listJobObjects(
 }
 
 export function dropObjects(
-  { sql }: Context,
+  { sql }: ColdContext,
   { tenantId, folderId, objectKey, userId, nowMs }: ObjectKey & { userId: string | null; nowMs: number },
 ): { dropped: number } {
   const dropped = sql.run(
@@ -221,18 +222,19 @@ export function dropObjects(
   return { dropped };
 }
 
-export function dropObject({ sql }: Context, { id, nowMs }: { id: string; nowMs: number }): void {
+export function dropObject({ sql }: ColdContext, { id, nowMs }: { id: string; nowMs: number }): void {
   sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", nowMs, id);
 }
 
 /** When the rows of jobs are deleted, what they have stored goes too. */
-export function dropJobObjects({ sql }: Context, jobId: string): void {
+export function dropJobObjects({ sql }: ColdContext, jobId: string): void {
   sql.run("UPDATE objects SET expires_at = 0 WHERE job_id = ?", jobId);
 }
 
 export function listExpired(
-  context: Context,
+  context: ColdContext,
   { nowMs, holdUntil, limit }: { nowMs: number; holdUntil: number; limit: number },
+  isHeld = isHeldRow,
 ): StoredObject[] {
   expireReplaced(context, { nowMs, limit });
   const due = context.sql.all<StoredObject>(
@@ -240,25 +242,26 @@ export function listExpired(
     nowMs,
     limit,
   );
-  const gone = due.filter((object) => !hold(context, object, holdUntil));
+  const gone = due.filter((object) => !hold(context, object, { holdUntil, isHeld }));
   for (const { id } of gone) context.sql.run("UPDATE objects SET expires_at = 0 WHERE id = ?", id);
   return gone;
 }
 
+type IsHeld = (context: ColdContext, jobId: string, attempt: number | null) => boolean;
+
 /** An attempt may run for days after it has put a file. */
-function hold({ sql }: Context, object: StoredObject, holdUntil: number): boolean {
+function hold(
+  context: ColdContext,
+  object: StoredObject,
+  { holdUntil, isHeld }: { holdUntil: number; isHeld: IsHeld },
+): boolean {
   if (object.jobId === null || object.state === "kept" || object.expiresAt === 0) return false;
-  const held = sql.first(
-    "SELECT 1 FROM jobs WHERE id = ? AND attempt = ? AND status IN ('assigned', 'running')",
-    object.jobId,
-    object.attempt,
-  );
-  if (held === null) return false;
-  sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", holdUntil, object.id);
+  if (!isHeld(context, object.jobId, object.attempt)) return false;
+  context.sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", holdUntil, object.id);
   return true;
 }
 
-export function forgetObjects(context: Context, { ids }: { ids: string[] }): void {
+export function forgetObjects(context: ColdContext, { ids }: { ids: string[] }): void {
   for (const id of ids) {
     const object = objectById(context, id);
     if (object === null) continue;
@@ -267,11 +270,11 @@ export function forgetObjects(context: Context, { ids }: { ids: string[] }): voi
   }
 }
 
-export function listObjectUsage({ sql }: ReadContext): { tenantId: string; bytes: number }[] {
+export function listObjectUsage({ sql }: Pick<ReadContext, "sql">): { tenantId: string; bytes: number }[] {
   return sql.all("SELECT tenant_id AS tenantId, bytes FROM object_usage");
 }
 
-function objectById({ sql }: Context, id: string): StoredObject | null {
+function objectById({ sql }: ColdContext, id: string): StoredObject | null {
   return sql.first<StoredObject>(`SELECT ${columns} FROM objects WHERE id = ?`, id);
 }
 
@@ -281,7 +284,7 @@ type Owner = ObjectKey & Pick<NewUpload, "userId" | "jobId" | "attempt">;
  * What this user, or this attempt, has announced under a key and not finished. Many jobs may store the same key, so
  * theirs are not looked at.
  */
-function unfinishedOf({ sql }: Context, owner: Owner, nowMs: number): StoredObject[] {
+function unfinishedOf({ sql }: ColdContext, owner: Owner, nowMs: number): StoredObject[] {
   const { tenantId, folderId, objectKey, userId, jobId, attempt } = owner;
   const whose = jobId === null ? "job_id IS NULL AND user_id = ?" : "job_id = ? AND attempt = ?";
   return sql.all<StoredObject>(

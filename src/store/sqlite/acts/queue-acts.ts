@@ -5,28 +5,31 @@ import { listWaitingQueues as listWaiting, type WaitingQueue } from "../../queue
 import { type ScheduledOf, summarizeQueues } from "../../queues/summarize-queues.ts";
 import { type QueueSurveyLine, surveyQueues as survey } from "../../queues/survey-queues.ts";
 import type { QueueSummary, TenantUsage } from "../../store.ts";
-import type { Context } from "../context.ts";
+import type { ColdContext } from "../context.ts";
 import { schemaVersion } from "../database/migrate.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
-export function getQuota(context: Context, { tenantId }: { tenantId: string }): Quota {
+export function getQuota(context: ColdContext, { tenantId }: { tenantId: string }): Quota {
   return context.book.quota(tenantId);
 }
 
-export function listQuotas({ book }: Context): TenantUsage[] {
+export function listQuotas({ book }: ColdContext): TenantUsage[] {
   return book.usages();
 }
 
-export function listQueues(context: ReadContext): QueueSummary[] {
+/** Both stores in a SQLite file name these columns alike. */
+type QueueReads = Pick<ReadContext, "sql" | "book">;
+
+export function listQueues(context: QueueReads): QueueSummary[] {
   return summarizeQueues(context.book, scheduledIn(context));
 }
 
-export function listWaitingQueues(context: ReadContext): WaitingQueue[] {
+export function listWaitingQueues(context: QueueReads): WaitingQueue[] {
   return listWaiting(context.book, scheduledIn(context));
 }
 
 /** Counted when somebody asks: a count that is kept would be one more write for every delayed job. */
-function scheduledIn({ sql }: ReadContext): ScheduledOf {
+function scheduledIn({ sql }: QueueReads): ScheduledOf {
   const rows = sql.all<{ id: number; jobs: number }>(
     `SELECT queue_id AS id, count(*) AS jobs FROM jobs INDEXED BY jobs_delayed
       WHERE ready = 0 AND attempt = 0 GROUP BY queue_id`,
@@ -42,7 +45,7 @@ const oldestText = `WITH priorities (priority) AS (VALUES (1), (2), (3), (4), (5
       WHERE queue_id = ?1 AND ready = 1 AND jobs.priority = priorities.priority ORDER BY seq LIMIT 1
   )) AS at FROM priorities`;
 
-export function surveyQueues(context: ReadContext): QueueSurveyLine[] {
+export function surveyQueues(context: QueueReads): QueueSurveyLine[] {
   const { book, sql } = context;
   return survey(book, {
     oldestOf: ({ id }) => sql.first<{ at: number | null }>(oldestText, id)!.at,
@@ -51,7 +54,7 @@ export function surveyQueues(context: ReadContext): QueueSurveyLine[] {
 }
 
 /** After a failed commit, a ping tries a write, so that health stays red until the disk accepts writes again. */
-export function ping(context: Context): {
+export function ping(context: ColdContext): {
   schemaVersion: number;
   server: string;
   jobs: Record<JobState, number>;

@@ -2,13 +2,13 @@
 import { Period } from "../../../core/statistics/period.ts";
 import { periodStart, resolutions } from "../../../core/statistics/ranges.ts";
 import type { StatisticsFilter, StoredPeriod } from "../../statistics-store.ts";
-import type { Context } from "../context.ts";
+import type { ColdContext } from "../context.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
 type Key = { tenantId: string | null; lengthMs: number; start: number };
 
 export function addStatistics(
-  context: Context,
+  context: ColdContext,
   { periods, nowMs }: { periods: StoredPeriod[]; nowMs: number },
 ): void {
   for (const { lengthMs, keptMs } of resolutions) {
@@ -19,7 +19,7 @@ export function addStatistics(
   }
 }
 
-function addPeriod(context: Context, { tenantId, lengthMs, start }: Key, added: string): void {
+function addPeriod(context: ColdContext, { tenantId, lengthMs, start }: Key, added: string): void {
   const known = context.sql.first<{ period: string }>(
     "SELECT period FROM statistics WHERE tenant_id = ? AND length_ms = ? AND start = ?",
     tenantId ?? "",
@@ -43,7 +43,7 @@ function sumOf(a: string, b: string): string {
 }
 
 export function readStatistics(
-  context: ReadContext,
+  context: Pick<ReadContext, "sql">,
   { tenantId, lengthMs, from, until }: StatisticsFilter,
 ): { start: number; period: string }[] {
   return context.sql

@@ -28,7 +28,7 @@ export function heartbeatWorker(context: Context, input: HeartbeatInput): Heartb
   return heartbeatAnswer(worker, renewals);
 }
 
-export function noteSignsOfLife(context: Context, { signs }: { signs: SignOfLife[] }): void {
+export function noteSignsOfLife(context: Pick<Context, "sql">, { signs }: { signs: SignOfLife[] }): void {
   context.sql.run(
     `UPDATE workers SET last_heartbeat = max(last_heartbeat, heard.at), status = ${statusNow}
       FROM (SELECT value ->> 'workerId' AS id, value ->> 'atMs' AS at FROM json_each(?)) AS heard

@@ -3,6 +3,8 @@ import { type Queue, QueueBook, type QueueRow } from "../../queues/queue-book.ts
 import type { Context } from "../context.ts";
 import type { Connection } from "../database/connection.ts";
 
+type BookContext = Pick<Context, "sql" | "book">;
+
 export function loadBook(sql: Connection): QueueBook {
   const quotas = sql.all<{ tenantId: string; quota: string }>(
     "SELECT tenant_id AS tenantId, quota FROM quotas",
@@ -16,7 +18,7 @@ export function loadBook(sql: Connection): QueueBook {
 }
 
 /** The queue with this key; created if there is none. Why: ADR 0031. */
-export function openQueue({ sql, book }: Context, key: string): Queue {
+export function openQueue({ sql, book }: BookContext, key: string): Queue {
   const known = book.byKey(key);
   if (known !== undefined) return known;
   const facts = parseQueueKey(key);
@@ -27,14 +29,14 @@ export function openQueue({ sql, book }: Context, key: string): Queue {
 }
 
 /** Removes a queue that no job refers to any more. */
-export function closeEmptyQueue({ sql, book }: Context, queue: Queue): void {
+export function closeEmptyQueue({ sql, book }: BookContext, queue: Queue): void {
   if (queue.jobs > 0 || book.byId(queue.id) !== queue) return;
   sql.run("DELETE FROM queues WHERE id = ?", queue.id);
   book.leave(queue);
 }
 
 /** Writes what has changed in the book; one of the last steps before a commit. */
-export function writeBook({ sql, book }: Context): void {
+export function writeBook({ sql, book }: BookContext): void {
   const { queues, tenants } = book.takeChanges();
   for (const { id, pending, active, jobs } of queues) {
     sql.run("UPDATE queues SET pending = ?, active = ?, jobs = ? WHERE id = ?", pending, active, jobs, id);

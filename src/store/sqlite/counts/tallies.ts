@@ -7,6 +7,8 @@ type TallyName =
   | "turn"
   | "output_bytes"
   | "unchecked_hash_seq"
+  | "flushed_frame"
+  | "pruned_event"
   | `jobs.${JobState}`;
 export type TallyMark = Map<TallyName, number>;
 
@@ -16,6 +18,8 @@ const names: TallyName[] = [
   "turn",
   "output_bytes",
   "unchecked_hash_seq",
+  "flushed_frame",
+  "pruned_event",
   ...jobStates.map((state) => `jobs.${state}` as const),
 ];
 

@@ -11,13 +11,9 @@ export class WorkerCounts {
   readonly #counts = new Map<string, Counts>();
   #undo: (() => void)[] = [];
 
-  constructor(connection: Connection) {
-    const rows = connection.all<{ worker_id: string; active: number }>(
-      `SELECT worker_id, count(*) AS active FROM jobs
-        WHERE due_at IS NOT NULL AND status IN ('assigned', 'running') GROUP BY worker_id`,
-    );
-    for (const { worker_id, active } of rows)
-      this.#counts.set(worker_id, { active, completed: 0, failed: 0 });
+  /** With the jobs that each worker holds now. */
+  constructor(held: { workerId: string; active: number }[]) {
+    for (const { workerId, active } of held) this.#counts.set(workerId, { active, completed: 0, failed: 0 });
   }
 
   of(workerId: string): Counts {
@@ -58,4 +54,13 @@ export class WorkerCounts {
       else if (completed + failed > 0) this.#counts.set(workerId, { active, completed: 0, failed: 0 });
     }
   }
+}
+
+export function loadWorkerCounts(sql: Connection): WorkerCounts {
+  return new WorkerCounts(
+    sql.all(
+      `SELECT worker_id AS workerId, count(*) AS active FROM jobs
+        WHERE due_at IS NOT NULL AND status IN ('assigned', 'running') GROUP BY worker_id`,
+    ),
+  );
 }

@@ -76,6 +76,11 @@ export class Connection {
     this.#database.exec(text);
   }
 
+  /** Makes a function of ours known to statements. */
+  define(name: string, act: (...values: SqlValue[]) => SqlValue): void {
+    this.#database.function(name, act as Parameters<DatabaseSync["function"]>[1]);
+  }
+
   close(): void {
     this.#database.close();
   }

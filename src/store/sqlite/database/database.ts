@@ -1,18 +1,18 @@
 import { WritError } from "../../../core/errors.ts";
-import { type Context, createContext } from "../context.ts";
 import type { Failpoint } from "../thread/failpoint.ts";
+import type { GroupContext, GroupDriver } from "../thread/group-driver.ts";
 import type { ThreadSettings } from "../thread/wire.ts";
 import { Connection } from "./connection.ts";
 import { FileGuard } from "./file-guard.ts";
 import { openIdentity } from "./identity.ts";
-import { migrate } from "./migrate.ts";
 import { blame, storeUnavailable } from "./sqlite-error.ts";
 
 /**
  * Holds the one connection: opens it, reopens it after an I/O error, and keeps memory in step with the file.
  * Why: ADR 0003.
  */
-export class Database {
+export class Database<Context extends GroupContext> {
+  readonly driver: GroupDriver<Context>;
   readonly #settings: ThreadSettings;
   readonly #macKey: Buffer;
   readonly failpoint: Failpoint;
@@ -24,7 +24,8 @@ export class Database {
   readonly #unreadable = new Set<number>();
   schemaVersion = 0;
 
-  constructor(settings: ThreadSettings, failpoint: Failpoint) {
+  constructor(driver: GroupDriver<Context>, settings: ThreadSettings, failpoint: Failpoint) {
+    this.driver = driver;
     this.#settings = settings;
     this.#macKey = Buffer.from(settings.macKey);
     this.failpoint = failpoint;
@@ -68,6 +69,11 @@ export class Database {
     if (this.#context !== null) this.#context.writeFailed = false;
   }
 
+  /** Whether memory holds back something that is to be written soon. */
+  isUnsettled(): boolean {
+    return this.#context !== null && this.driver.isUnsettled?.(this.#context) === true;
+  }
+
   close(): void {
     this.#drop();
   }
@@ -91,9 +97,9 @@ export class Database {
     this.#guard?.checkDatabase();
     const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs, { isOfHub: true });
     try {
-      this.schemaVersion = migrate(sql, this.failpoint);
+      this.schemaVersion = this.driver.migrate(sql, this.failpoint);
       const context = this.#refresh(sql);
-      openIdentity(context, this.#settings.path);
+      openIdentity(sql, this.#macKey, this.#settings.path);
       if (this.#guard === null) this.#guard = new FileGuard(this.#settings.path);
       else this.#guard.noteLog();
       return context;
@@ -106,7 +112,7 @@ export class Database {
   /** Another connection has changed the file, or a rollback has: what memory holds is read again. */
   #refresh(sql: Connection): Context {
     this.#dataVersion = dataVersion(sql);
-    this.#context = createContext(sql, this.#macKey, this.#unreadable);
+    this.#context = this.driver.load(sql, this.#macKey, this.#unreadable);
     this.#context.writeFailed = this.#writeFailed;
     return this.#context;
   }

@@ -10,8 +10,7 @@ import { getMove } from "./database-move.ts";
  * Gives the database an id when it is opened for the first time. Throws if its documents are sealed with another key:
  * every job would then look forged; or if the database was moved elsewhere. Why: ADR 0030.
  */
-export function openIdentity(context: Context, path: string): void {
-  const { sql, macKey } = context;
+export function openIdentity(sql: Connection, macKey: Buffer, path: string): void {
   refuseMoved(getMove(sql));
   const known = readIdentity(sql);
   if (known !== null) {
@@ -28,7 +27,10 @@ export function openIdentity(context: Context, path: string): void {
   );
 }
 
-export function getDatabase({ sql, tallies }: Context): { id: string; lastSeq: number } {
+export function getDatabase({ sql, tallies }: Pick<Context, "sql" | "tallies">): {
+  id: string;
+  lastSeq: number;
+} {
   return { id: readIdentity(sql)!.id, lastSeq: tallies.get("event_seq") };
 }
 

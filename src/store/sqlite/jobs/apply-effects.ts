@@ -21,7 +21,7 @@ export function applyEffects(context: Context, effects: Effects): void {
 
 /** Counts a job that has come into a state, or left it. */
 export function countJob(
-  { tallies, owners }: Context,
+  { tallies, owners }: Pick<Context, "tallies" | "owners">,
   owner: { tenantId: string; userId: string },
   state: JobState,
   difference: 1 | -1,

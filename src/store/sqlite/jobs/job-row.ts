@@ -145,3 +145,9 @@ export function loadJobs(context: QueueContext, condition: string, ...values: Sq
   const rows = context.sql.rowStatement(`SELECT ${jobColumns} FROM jobs ${condition}`).all(...values);
   return (rows as unknown as Row[]).map((row) => readJob(context, row));
 }
+
+/** Whether a worker holds the job under this attempt. */
+export function isHeldRow({ sql }: Pick<Context, "sql">, jobId: string, attempt: number | null): boolean {
+  const text = "SELECT 1 FROM jobs WHERE id = ? AND attempt = ? AND status IN ('assigned', 'running')";
+  return sql.first(text, jobId, attempt) !== null;
+}

@@ -7,7 +7,12 @@ import type { Context } from "../context.ts";
  * At the end of an attempt the files that it lists become the job's. Whatever else its attempts have stored ends there.
  * Nothing is asked for jobs that have no files. Why: ADR 0041.
  */
-export function settleObjects(context: Context, before: JobRecord, after: JobRecord, change: Change): void {
+export function settleObjects(
+  context: Pick<Context, "sql">,
+  before: JobRecord,
+  after: JobRecord,
+  change: Change,
+): void {
   if (change.act !== "result" && change.act !== "fail") return;
   if (before.outputFiles === null && after.outputFiles === null) return;
   const files = JSON.parse(after.outputFiles ?? "[]") as OutputFile[];

@@ -1,10 +1,10 @@
 // Signatures over lists of receipts, kept with the texts of the receipts. Why: ADR 0075.
 import type { ReceiptSignature } from "../../store.ts";
-import type { Context } from "../context.ts";
+import type { ColdContext } from "../context.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
 /** Storing the same signature again changes nothing. */
-export function saveReceiptSignature(context: Context, signed: ReceiptSignature): void {
+export function saveReceiptSignature(context: ColdContext, signed: ReceiptSignature): void {
   context.sql.run(
     `INSERT INTO receipt_signatures (id, text, signature, worker_id, public_key, created_at)
       VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -17,7 +17,10 @@ export function saveReceiptSignature(context: Context, signed: ReceiptSignature)
   );
 }
 
-export function getReceiptSignature(context: ReadContext, { id }: { id: string }): ReceiptSignature | null {
+export function getReceiptSignature(
+  context: Pick<ReadContext, "sql">,
+  { id }: { id: string },
+): ReceiptSignature | null {
   return context.sql.first<ReceiptSignature>(
     `SELECT id, text, signature, worker_id AS workerId, public_key AS publicKey, created_at AS createdAt
       FROM receipt_signatures WHERE id = ?`,
@@ -26,7 +29,7 @@ export function getReceiptSignature(context: ReadContext, { id }: { id: string }
 }
 
 export function pruneReceiptSignatures(
-  context: Context,
+  context: ColdContext,
   { before, limit }: { before: number; limit: number },
 ): { removed: number } {
   const removed = context.sql.run(

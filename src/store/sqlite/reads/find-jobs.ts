@@ -11,14 +11,23 @@ import { type Path, pathsOf } from "./job-paths.ts";
 import { knownCount } from "./owner-totals.ts";
 import type { ReadContext } from "./read-context.ts";
 
+type FindContext = Pick<ReadContext, "sql" | "tallies">;
+
+/** How a driver looks for jobs: the parts of indexes to look in, and what a row must be like. */
+export type JobIndex = {
+  pathsOf(context: FindContext, filter: JobFilter): { paths: Path[]; values: SqlValue[] };
+  wanted: string;
+};
+
 /**
  * Finds the jobs that a filter fits, newest first. SQLite reads the paths side by side and merges them, so that only the
  * newest jobs of all of them are looked at. `nextBefore` is the job at which it stopped; null after the last.
  * Why: ADR 0031, ADR 0059.
  */
 export function findJobs(
-  context: ReadContext,
+  context: FindContext,
   filter: JobFilter,
+  { pathsOf, wanted }: JobIndex = rowIndex,
 ): { seqs: number[]; nextBefore: number | null } {
   const { offset = 0, limit } = filter;
   const { paths, values: pathValues } = pathsOf(context, filter);
@@ -51,7 +60,7 @@ function textOf({ from, fixed }: Path): string {
 type Bounds = { first: number; before: number };
 
 /** Jobs are numbered in the order of their creation, so times can be looked up like numbers. */
-function boundsOf(context: ReadContext, { since, until, before }: JobFilter): Bounds {
+function boundsOf(context: FindContext, { since, until, before }: JobFilter): Bounds {
   const last = before ?? Number.MAX_SAFE_INTEGER;
   return {
     first: since === undefined ? 0 : firstSince(context, since - clockSlackMs),
@@ -59,7 +68,7 @@ function boundsOf(context: ReadContext, { since, until, before }: JobFilter): Bo
   };
 }
 
-function firstSince(context: ReadContext, timeMs: number): number {
+function firstSince(context: FindContext, timeMs: number): number {
   let low = 0;
   let high = context.tallies.get("job_seq") + 1;
   while (low < high) {
@@ -74,33 +83,45 @@ function firstSince(context: ReadContext, timeMs: number): number {
   return low;
 }
 
-/** First the whole text, which takes little time; its commands are looked at only if it contains the words. */
-const isInCommand = `EXISTS (
-  SELECT 1 FROM (
-    SELECT coalesce(summary, iif(octet_length(document) <= ${searchedBytesMax}, document, NULL)) AS text
-      FROM documents LEFT JOIN document_summaries USING (job_seq) WHERE documents.job_seq = jobs.seq
-  ) WHERE text LIKE ?11 ESCAPE '!' AND json_valid(text) AND EXISTS (
-    SELECT 1 FROM json_each(json_array(
-        text -> '$.command', text -> '$.run.argv', text -> '$.run.worker_command'
-      )) AS commands, json_each(commands.value) AS words
-      WHERE words.value LIKE ?10 ESCAPE '!'
-  )
-)`;
-
-const hasFailCode =
-  "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), ?6 IN (jobs.fail_code, jobs.fail_detail))";
-
-/** Scheduled jobs have never been claimed, and their time has not come. */
-const listedState = `CASE WHEN jobs.status <> 'pending' THEN jobs.status
-  WHEN jobs.ready = 0 AND jobs.attempt = 0 THEN 'scheduled' ELSE 'waiting' END`;
+/** What rows are asked for, in SQL; `document` is its text, or what was stored in place of a large one. */
+type WantedColumns = Record<"id" | "tenant" | "user" | "type" | "worker" | "state" | "document", string>;
 
 /** One text for all filters, because each text is prepared once and kept. */
-const wanted = `(?1 IS NULL OR jobs.tenant_id = ?1) AND (?2 IS NULL OR jobs.user_id = ?2)
-  AND (?3 IS NULL OR jobs.type = ?3) AND (?4 IS NULL OR instr(jobs.type, ?4) = 1)
-  AND (?5 IS NULL OR jobs.worker_id = ?5) AND (?6 IS NULL OR ${hasFailCode})
-  AND (?7 IS NULL OR jobs.created_at >= ?7) AND (?8 IS NULL OR jobs.created_at < ?8)
-  AND (?9 IS NULL OR ${listedState} IN (SELECT value FROM json_each(?9)))
-  AND (?10 IS NULL OR jobs.id LIKE ?10 ESCAPE '!' OR jobs.type LIKE ?10 ESCAPE '!' OR ${isInCommand})`;
+export function wantedText({ id, tenant, user, type, worker, state, document }: WantedColumns): string {
+  const hasFailCode =
+    "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), ?6 IN (jobs.fail_code, jobs.fail_detail))";
+  // First the whole text, which takes little time; its commands are looked at only if it contains the words.
+  const isInCommand = `EXISTS (
+    SELECT 1 FROM (${document}) WHERE text LIKE ?11 ESCAPE '!' AND json_valid(text) AND EXISTS (
+      SELECT 1 FROM json_each(json_array(
+          text -> '$.command', text -> '$.run.argv', text -> '$.run.worker_command'
+        )) AS commands, json_each(commands.value) AS words
+        WHERE words.value LIKE ?10 ESCAPE '!'
+    )
+  )`;
+  return `(?1 IS NULL OR ${tenant} = ?1) AND (?2 IS NULL OR ${user} = ?2)
+    AND (?3 IS NULL OR ${type} = ?3) AND (?4 IS NULL OR instr(${type}, ?4) = 1)
+    AND (?5 IS NULL OR ${worker} = ?5) AND (?6 IS NULL OR ${hasFailCode})
+    AND (?7 IS NULL OR jobs.created_at >= ?7) AND (?8 IS NULL OR jobs.created_at < ?8)
+    AND (?9 IS NULL OR ${state} IN (SELECT value FROM json_each(?9)))
+    AND (?10 IS NULL OR ${id} LIKE ?10 ESCAPE '!' OR ${type} LIKE ?10 ESCAPE '!' OR ${isInCommand})`;
+}
+
+const rowIndex: JobIndex = {
+  pathsOf,
+  wanted: wantedText({
+    id: "jobs.id",
+    tenant: "jobs.tenant_id",
+    user: "jobs.user_id",
+    type: "jobs.type",
+    worker: "jobs.worker_id",
+    // Scheduled jobs have never been claimed, and their time has not come.
+    state: `CASE WHEN jobs.status <> 'pending' THEN jobs.status
+      WHEN jobs.ready = 0 AND jobs.attempt = 0 THEN 'scheduled' ELSE 'waiting' END`,
+    document: `SELECT coalesce(summary, iif(octet_length(document) <= ${searchedBytesMax}, document, NULL)) AS text
+      FROM documents LEFT JOIN document_summaries USING (job_seq) WHERE documents.job_seq = jobs.seq`,
+  }),
+};
 
 function wantedValues(filter: JobFilter): SqlValue[] {
   const { search } = filter;

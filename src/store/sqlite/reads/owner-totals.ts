@@ -9,7 +9,10 @@ type Counted = Pick<JobFilter, "tenantId" | "userId" | "statuses">;
  * How many jobs fit, if that is known without looking: for filters by state, tenant and user only. For a type it is known
  * only whether there are any. Why: ADR 0031.
  */
-export function knownCount(context: ReadContext, filter: Omit<JobFilter, "limit">): number | null {
+export function knownCount(
+  context: Pick<ReadContext, "sql" | "tallies">,
+  filter: Omit<JobFilter, "limit">,
+): number | null {
   const { statuses, tenantId, userId, type, typePrefix, ...others } = filter;
   if (Object.values(others).some((value) => value !== undefined)) return null;
   if (type !== undefined || typePrefix !== undefined) return hasType(context.sql, filter) ? null : 0;

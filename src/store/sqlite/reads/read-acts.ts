@@ -7,21 +7,23 @@ import { driveAct, readDriver } from "../acts/drive-act.ts";
 import { listObjectUsage } from "../acts/object-acts.ts";
 import { listQueues, listWaitingQueues, surveyQueues } from "../acts/queue-acts.ts";
 import { readStatistics } from "../acts/statistics-acts.ts";
+import type { Connection } from "../database/connection.ts";
 import { readEvents } from "../log/event-log.ts";
 import { getForgottenJob } from "../log/kept-receipts.ts";
 import { getReceiptSignature } from "../log/receipt-signatures.ts";
+import type { ReadActs } from "../thread/reader.ts";
 import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
-import type { ReadContext } from "./read-context.ts";
+import { ReadContext } from "./read-context.ts";
 import { getQueuePosition } from "./read-jobs.ts";
 
-type ReadActs = {
+type ActTable = {
   [Name in Exclude<ReadName, ColdRead>]: (
     context: ReadContext,
     input: Parameters<Store[Name]>[0] & object,
   ) => Awaited<ReturnType<Store[Name]>>;
 };
 
-const readActs: ReadActs = {
+const table: ActTable = {
   getReceiptSignature,
   getForgottenJob,
   listJobs,
@@ -39,8 +41,13 @@ const readActs: ReadActs = {
   readStatistics,
 };
 
-export function runReadAct(context: ReadContext, name: ReadName, input: unknown): unknown {
+function runReadAct(context: ReadContext, name: ReadName, input: unknown): unknown {
   if (isColdRead(name)) return driveAct(context.sql, coldRead(readDriver(context), name, input));
-  const act = readActs[name] as (context: ReadContext, input: unknown) => unknown;
+  const act = table[name] as (context: ReadContext, input: unknown) => unknown;
   return act(context, input);
 }
+
+export const readActs: ReadActs<ReadContext> = {
+  load: (sql: Connection, macKey: Buffer) => new ReadContext(sql, macKey),
+  run: runReadAct,
+};

@@ -1,7 +1,7 @@
 import type { QueueBook } from "../../queues/queue-book.ts";
 import { loadBook } from "../claims/queue-rows.ts";
 import { Tallies } from "../counts/tallies.ts";
-import { WorkerCounts } from "../counts/worker-counts.ts";
+import { loadWorkerCounts, type WorkerCounts } from "../counts/worker-counts.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** The key of a queue, by its number. */
@@ -37,7 +37,7 @@ export class ReadContext {
   }
 
   get workers(): WorkerCounts {
-    this.#workers ??= new WorkerCounts(this.sql);
+    this.#workers ??= loadWorkerCounts(this.sql);
     return this.#workers;
   }
 }

@@ -1,12 +1,10 @@
 import type { WritError } from "../../../core/errors.ts";
 import { isWrite } from "../../act-names.ts";
 import { RefusedAct } from "../../acts/refused-act.ts";
-import { runAct } from "../acts.ts";
-import { handOver } from "../claims/hand-over.ts";
-import { type Context, flushContext, markContext, rollBackContext } from "../context.ts";
 import type { Database } from "../database/database.ts";
 import { blame, isDamage, storeUnavailable } from "../database/sqlite-error.ts";
 import { describeError } from "./answer-error.ts";
+import type { GroupContext, GroupDriver } from "./group-driver.ts";
 import type { Answer, Batch, Request } from "./wire.ts";
 
 /**
@@ -22,7 +20,7 @@ type Group = { batch: Batch; taken: number };
  * Runs requests from the front in one transaction with one sync; `taken` is how many there was time for.
  * Why: ADR 0003, ADR 0062.
  */
-export function commitGroup(database: Database, requests: Request[]): Group {
+export function commitGroup<C extends GroupContext>(database: Database<C>, requests: Request[]): Group {
   const group = requests.slice(0, groupActsMax);
   try {
     database.checkFilesSometimes();
@@ -46,7 +44,7 @@ export function commitGroup(database: Database, requests: Request[]): Group {
  * SQLite gives up a transaction that meets a broken page, even if only a read asked for it. So the writes are done
  * without the reads, and the reads outside of a transaction.
  */
-function splitGroup(database: Database, group: Request[]): Group {
+function splitGroup<C extends GroupContext>(database: Database<C>, group: Request[]): Group {
   const reads = group.filter((request) => !isWrite(request.act));
   const writes = group.filter((request) => isWrite(request.act));
   const { answers } = readAll(database, reads);
@@ -60,15 +58,20 @@ function splitGroup(database: Database, group: Request[]): Group {
   return { batch: { ...batch, answers: [...answers, ...batch.answers] }, taken: group.length };
 }
 
-function writeGroup(database: Database, group: Request[], ms = groupMs, run: Run = runTogether): Group {
+function writeGroup<C extends GroupContext>(
+  database: Database<C>,
+  group: Request[],
+  ms = groupMs,
+  run: Run = runTogether,
+): Group {
+  const { driver } = database;
   database.connection().run("BEGIN IMMEDIATE");
   // Asked for now that nobody else can write: memory must agree with what this transaction sees.
   const context = database.context();
   const seqBefore = context.tallies.get("event_seq");
-  const answers = run(context, group, ms);
+  const answers = run({ driver, context }, group, ms);
   if (answers === null) return writeGroup(database, group, ms, runEachAlone);
-  handOver(context);
-  flushContext(context);
+  driver.finishGroup(context);
   const done = group.slice(0, answers.length);
   for (const { act } of done) database.failpoint(`${act}.beforeCommit`);
   context.sql.run("COMMIT");
@@ -82,30 +85,33 @@ function writeGroup(database: Database, group: Request[], ms = groupMs, run: Run
 }
 
 /** Null if the transaction was rolled back. */
-type Run = (context: Context, group: Request[], ms: number) => Answer[] | null;
+type Run = <C extends GroupContext>(turn: Turn<C>, group: Request[], ms: number) => Answer[] | null;
+
+type Turn<C extends GroupContext> = { driver: GroupDriver<C>; context: C };
 
 /**
  * Runs a group without savepoints, which would cost two statements for each act. Acts that must be rolled back are rare:
  * if there is one, nothing of the group is kept, and each act of it runs alone.
  */
-function runTogether(context: Context, group: Request[], ms: number): Answer[] | null {
-  const mark = markContext(context);
+function runTogether<C extends GroupContext>(turn: Turn<C>, group: Request[], ms: number): Answer[] | null {
+  const { driver, context } = turn;
+  const mark = driver.mark(context);
   try {
     return runInTime(group, ms, (request) =>
       isWrite(request.act)
-        ? { id: request.id, value: runAct(context, request.act, request.input) }
-        : readOne(context, request),
+        ? { id: request.id, value: driver.runAct(context, request.act, request.input) }
+        : readOne(turn, request),
     );
   } catch (error) {
     if (blame(error) !== "act") throw error;
     context.sql.script("ROLLBACK");
-    rollBackContext(context, mark);
+    driver.backTo(context, mark);
     return null;
   }
 }
 
-function runEachAlone(context: Context, group: Request[], ms: number): Answer[] {
-  return runInTime(group, ms, (request) => runAlone(context, request, group.length > 1));
+function runEachAlone<C extends GroupContext>(turn: Turn<C>, group: Request[], ms: number): Answer[] {
+  return runInTime(group, ms, (request) => runAlone(turn, request, group.length > 1));
 }
 
 /** As many requests from the front as there is time for. */
@@ -120,48 +126,54 @@ function runInTime(group: Request[], ms: number, run: (request: Request) => Answ
 }
 
 /** An act that is refused, or that throws, is rolled back by itself; the others in the group are not affected. */
-function runAlone(context: Context, request: Request, hasNeighbours: boolean): Answer {
+function runAlone<C extends GroupContext>(turn: Turn<C>, request: Request, hasNeighbours: boolean): Answer {
+  const { driver, context } = turn;
   const { id, act, input } = request;
-  if (!isWrite(act)) return readOne(context, request);
-  const mark = markContext(context);
+  if (!isWrite(act)) return readOne(turn, request);
+  const mark = driver.mark(context);
   if (hasNeighbours) context.sql.run("SAVEPOINT act");
   try {
-    const value = runAct(context, act, input);
+    const value = driver.runAct(context, act, input);
     if (hasNeighbours) context.sql.run("RELEASE act");
     return { id, value };
   } catch (error) {
     if (blame(error) !== "act") throw error;
     if (hasNeighbours) context.sql.script("ROLLBACK TO act; RELEASE act");
     else context.sql.script("ROLLBACK; BEGIN IMMEDIATE");
-    rollBackContext(context, mark);
+    driver.backTo(context, mark);
     return error instanceof RefusedAct ? { id, value: error.answer } : { id, error: describeError(error) };
   }
 }
 
-function readAll(database: Database, group: Request[]): Batch {
-  let context: Context;
+function readAll<C extends GroupContext>(database: Database<C>, group: Request[]): Batch {
+  const { driver } = database;
+  let context: C;
   try {
     context = database.context();
   } catch (error) {
     return refuseAll(group, error);
   }
-  return { answers: group.map((request) => readOne(context, request)), notice: null, writes: 0 };
+  return { answers: group.map((request) => readOne({ driver, context }, request)), notice: null, writes: 0 };
 }
 
 function refuseAll(group: Request[], error: unknown): Batch {
   return { answers: group.map(({ id }) => ({ id, error: describeError(error) })), notice: null, writes: 0 };
 }
 
-function readOne(context: Context, { id, act, input }: Request): Answer {
+function readOne<C extends GroupContext>({ driver, context }: Turn<C>, { id, act, input }: Request): Answer {
   try {
-    return { id, value: runAct(context, act, input) };
+    return { id, value: driver.runAct(context, act, input) };
   } catch (error) {
     return { id, error: describeError(blame(error) === "act" ? error : storeUnavailable(error)) };
   }
 }
 
 /** A disk that refuses writes may still be readable. */
-function refuseWrites(database: Database, group: Request[], error: WritError): Batch {
+function refuseWrites<C extends GroupContext>(
+  database: Database<C>,
+  group: Request[],
+  error: WritError,
+): Batch {
   const reads = group.filter((request) => !isWrite(request.act));
   const refused = group.filter((request) => isWrite(request.act));
   const { answers } = readAll(database, reads);

@@ -1,6 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
-import type { ActName } from "../../act-names.ts";
 import type { Reads, StoreProxy } from "./store-proxy.ts";
+import type { WireAct } from "./wire.ts";
 
 /** A thread takes 10 MB and some 50 ms to start. Metrics are often read every 15 to 60 seconds. */
 const idleMsDefault = 75_000;
@@ -21,7 +21,7 @@ export class ReadProxy implements Reads {
     this.#idleMs = idleMs;
   }
 
-  call(act: ActName, input: unknown): Promise<unknown> {
+  call(act: WireAct, input: unknown): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(new WritError("STORE_UNAVAILABLE", "the store is closed"));
     if (this.#proxy === null || this.#proxy.isEnded) this.#proxy = this.#start();
     if (this.#rest === undefined) this.#rest = setTimeout(() => this.#end(), this.#idleMs).unref();

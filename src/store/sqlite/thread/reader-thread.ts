@@ -1,4 +1,5 @@
+import { readActs } from "../reads/read-acts.ts";
 import { startReading } from "./start-reading.ts";
 
 /** The thread that reads beside the writes, for programs that show no pages to anybody. Why: ADR 0059. */
-startReading();
+startReading(readActs);

@@ -3,23 +3,33 @@ import type { JobFilter, JobPage, ShowJobs } from "../../jobs/job-list.ts";
 import { Connection } from "../database/connection.ts";
 import { FileGuard } from "../database/file-guard.ts";
 import { blame, storeUnavailable } from "../database/sqlite-error.ts";
-import { runReadAct } from "../reads/read-acts.ts";
-import { ReadContext } from "../reads/read-context.ts";
 import { describeError } from "./answer-error.ts";
 import type { Failpoint } from "./failpoint.ts";
 import type { ReadAnswer, ReaderSettings, Request } from "./wire.ts";
 
-/** Holds a connection that only reads. In WAL mode it waits for no write, and no write waits for it. Why: ADR 0059. */
-export class Reader {
+/** What a driver reads beside the writes. */
+export type ReadActs<Context extends { readonly sql: Connection }> = {
+  /** The database as it is now. */
+  load(sql: Connection, macKey: Buffer): Context;
+  run(context: Context, act: ReadName, input: unknown): unknown;
+};
+
+/**
+ * Holds a connection that only reads. In WAL mode it waits for no write, and no write waits for it.
+ * Why: ADR 0059.
+ */
+export class Reader<Context extends { readonly sql: Connection }> {
+  readonly #acts: ReadActs<Context>;
   readonly #settings: ReaderSettings;
   readonly #macKey: Buffer;
   readonly #guard: FileGuard;
   readonly #failpoint: Failpoint;
   readonly #show: ShowJobs | undefined;
-  #context: ReadContext | null = null;
+  #context: Context | null = null;
   #dataVersion = 0;
 
-  constructor(settings: ReaderSettings, failpoint: Failpoint, show?: ShowJobs) {
+  constructor(acts: ReadActs<Context>, settings: ReaderSettings, failpoint: Failpoint, show?: ShowJobs) {
+    this.#acts = acts;
     this.#settings = settings;
     this.#failpoint = failpoint;
     this.#show = show;
@@ -33,7 +43,7 @@ export class Reader {
       this.#guard.checkSometimes();
       const context = this.#begin();
       this.#failpoint(`${act}.beforeRead`);
-      const value = runReadAct(context, act as ReadName, input);
+      const value = this.#acts.run(context, act as ReadName, input);
       const shown = act === "listJobs" ? this.#shownPage(value as JobPage, input as JobFilter) : null;
       return shown === null ? { id, json: JSON.stringify(value) } : { id, value: shown };
     } catch (error) {
@@ -59,12 +69,12 @@ export class Reader {
     }
   }
 
-  #begin(): ReadContext {
+  #begin(): Context {
     const sql = this.#context?.sql ?? this.#open();
     sql.script("BEGIN");
     const { data_version: dataVersion } = sql.first<{ data_version: number }>("PRAGMA data_version")!;
     if (this.#context === null || dataVersion !== this.#dataVersion) {
-      this.#context = new ReadContext(sql, this.#macKey);
+      this.#context = this.#acts.load(sql, this.#macKey);
       this.#dataVersion = dataVersion;
     }
     return this.#context;
@@ -74,7 +84,7 @@ export class Reader {
     this.#guard.checkDatabase();
     const sql = new Connection(this.#settings.path, this.#settings.busyTimeoutMs, { isReader: true });
     this.#guard.noteLog();
-    this.#context = new ReadContext(sql, this.#macKey);
+    this.#context = this.#acts.load(sql, this.#macKey);
     this.#dataVersion = -1;
     return sql;
   }

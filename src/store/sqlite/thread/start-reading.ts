@@ -3,6 +3,8 @@ import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type { ShowJobs } from "../../jobs/job-list.ts";
+import type { Connection } from "../database/connection.ts";
+import type { ReadActs } from "./reader.ts";
 import { serveReads } from "./serve-reads.ts";
 import type { ReaderSettings } from "./wire.ts";
 
@@ -10,9 +12,12 @@ import type { ReaderSettings } from "./wire.ts";
 const readerPriority = 5;
 
 /** For the program of a thread that reads beside the writes. Why: ADR 0059, ADR 0070. */
-export function startReading(show?: ShowJobs): void {
+export function startReading<Context extends { readonly sql: Connection }>(
+  acts: ReadActs<Context>,
+  show?: ShowJobs,
+): void {
   yieldToOthers();
-  void serveReads(parentPort!, workerData as ReaderSettings, show);
+  void serveReads(acts, parentPort!, workerData as ReaderSettings, show);
 }
 
 /**

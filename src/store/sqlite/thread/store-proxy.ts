@@ -1,7 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import { type ActName, actNames, isRead } from "../../act-names.ts";
 import type { CommitNotice, Store } from "../../store.ts";
-import type { Answer, ErrorText, FromThread, ReadAnswer, Request, ToThread } from "./wire.ts";
+import type { Answer, ErrorText, FromThread, ReadAnswer, Request, ToThread, WireAct } from "./wire.ts";
 
 /** Beyond this many waiting callers, further ones are told at once to try again. */
 const waitingMax = 100_000;
@@ -112,7 +112,7 @@ export class StoreProxy {
     this.#ended.resolve();
   }
 
-  call(act: ActName, input: unknown): Promise<unknown> {
+  call(act: WireAct, input: unknown): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(unavailable("the store is closed"));
     if (this.#waiting.size >= waitingMax) {
       return Promise.reject(unavailable(`${waitingMax} calls are already waiting`));

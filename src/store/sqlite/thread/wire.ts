@@ -14,7 +14,10 @@ export type ThreadSettings = {
 /** `file` is the database that the writing thread has opened, as in FileGuard. */
 export type ReaderSettings = ThreadSettings & { file: string | null };
 
-export type Request = { id: number; act: ActName; input: unknown };
+/** `flushIndex`: what a driver keeps back is written now, because a read is about to look for it. */
+export type WireAct = ActName | "flushIndex";
+
+export type Request = { id: number; act: WireAct; input: unknown };
 
 /** The calls of one tick, or the request to close. */
 export type ToThread = { kind: "requests"; requests: Request[] } | { kind: "close" };

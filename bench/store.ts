@@ -1,0 +1,134 @@
+import { randomFillSync } from "node:crypto";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { orderedUuids } from "../src/core/ids.ts";
+import type { ActName } from "../src/store/act-names.ts";
+import { framedDriver } from "../src/store/framed/framed-driver.ts";
+import { Database } from "../src/store/sqlite/database/database.ts";
+import { sqliteDriver } from "../src/store/sqlite/sqlite-driver.ts";
+import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
+import type { ClaimedJob, ClaimOutcome, Store } from "../src/store/store.ts";
+import { fenceOf, macKey, origin, resultOf, Scene } from "../test/store-contract/scene.ts";
+import type { StoreUnderTest } from "../test/store-contract/under-test.ts";
+import { figure, median } from "./_figures.ts";
+import { readOptions } from "./_options.ts";
+
+/**
+ * The two stores in a SQLite file side by side, each in this thread and without messages: submissions in groups of 16 and batches of
+ * 1,000, claims and ends in batches of 50 and of 256. CPU time is that of the process for each job, with the commits. The rounds
+ * of the two take turns. Why: ADR 0116.
+ * Usage: npm run bench -- store [--jobs N] [--rounds N]
+ */
+const options = readOptions();
+const jobs = options.jobs ?? 8_000;
+const newId = orderedUuids(() => randomFillSync(new Uint8Array(16)));
+const document = `{"params":{"text":"${"x".repeat(180)}"},"tenant_id":"acme","type":"build"}`;
+
+type Call = { act: ActName; input: unknown };
+type Rival = {
+  name: string;
+  path: string;
+  /** Commits these calls as one group. */
+  commit(calls: Call[]): unknown[];
+  /** In the store, without what makes the calls. */
+  spent: { cpuUs: number; ms: number };
+  close(): void;
+  found: Map<string, number[]>;
+};
+
+const folder = mkdtempSync(join(tmpdir(), "writ-bench-store-"));
+const rivals = [rival("rows", sqliteDriver), rival("frames", framedDriver)];
+const scene = new Scene({} as StoreUnderTest, { onCommit: () => () => {} } as unknown as Store);
+for (let round = 0; round <= options.rounds; round++)
+  for (const each of round % 2 === 0 ? rivals : rivals.toReversed()) run(each, round > 0);
+report();
+for (const { name, path, close } of rivals) {
+  close();
+  figure(`disk for an ended job, ${name}`, statSync(path).size / ((options.rounds + 1) * 2 * jobs), "bytes");
+}
+rmSync(folder, { recursive: true, force: true });
+
+function rival(name: string, driver: typeof sqliteDriver | typeof framedDriver): Rival {
+  const path = join(folder, `${name}.db`);
+  const settings = { path, macKey, busyTimeoutMs: 0, failpointModule: null };
+  const database = new Database(driver as typeof sqliteDriver, settings, () => {});
+  const spent = { cpuUs: 0, ms: 0 };
+  const commit = (calls: Call[]) => {
+    let requests = calls.map(({ act, input }, id) => ({ id, act, input }));
+    const values: unknown[] = [];
+    const [cpu, at] = [process.cpuUsage(), performance.now()];
+    while (requests.length > 0) {
+      const { batch, taken } = commitGroup(database, requests);
+      for (const answer of batch.answers) {
+        if ("error" in answer) throw new Error(JSON.stringify(answer.error));
+        values.push(answer.value);
+      }
+      requests = requests.slice(taken);
+    }
+    const { user, system } = process.cpuUsage(cpu);
+    spent.cpuUs += user + system;
+    spent.ms += performance.now() - at;
+    return values;
+  };
+  return { name, path, commit, spent, close: () => database.close(), found: new Map() };
+}
+
+function run(each: Rival, isCounted: boolean): void {
+  const measured = (name: string, work: () => void) => {
+    const before = { ...each.spent };
+    work();
+    if (!isCounted) return;
+    note(each, `${name}: CPU of a job`, (each.spent.cpuUs - before.cpuUs) / jobs);
+    note(each, `${name}: rate`, jobs / ((each.spent.ms - before.ms) / 1_000));
+  };
+  measured("submit in groups of 16", () => submit(each, 16, 1));
+  measured("claim and end in batches of 50", () => drain(each, 50));
+  measured("submit in batches of 1,000", () => submit(each, 1, 1_000));
+  measured("claim and end in batches of 256", () => drain(each, 256));
+}
+
+function submit({ commit }: Rival, calls: number, batch: number): void {
+  for (let sent = 0; sent < jobs; sent += calls * batch)
+    commit(
+      Array.from({ length: calls }, () => ({
+        act: "submitJobs",
+        input: {
+          jobs: Array.from({ length: batch }, () => scene.newJob({ id: newId(Date.now()), document })),
+          maxPending: null,
+          origin,
+        },
+      })),
+    );
+}
+
+function drain({ commit }: Rival, batch: number): void {
+  for (;;) {
+    const [outcome] = commit([{ act: "claimJobs", input: scene.claimInput(batch) }]) as [ClaimOutcome];
+    if (outcome.claimed.length === 0) return;
+    commit([
+      { act: "changeJobs", input: { changes: outcome.claimed.map(ended), rules: scene.rules, origin } },
+    ]);
+  }
+}
+
+function ended(each: ClaimedJob) {
+  return { jobId: each.job.id, change: { ...resultOf("null"), fence: fenceOf(each) } };
+}
+
+function note({ found }: Rival, name: string, value: number): void {
+  found.set(name, [...(found.get(name) ?? []), value]);
+}
+
+function report(): void {
+  const [rows, frames] = rivals as [Rival, Rival];
+  for (const [name, before] of rows.found) {
+    const after = frames.found.get(name)!;
+    const unit = name.endsWith("rate") ? "jobs/s" : "µs";
+    const ratio = median(before.map((value, index) => value / after[index]!));
+    figure(name, median(after), unit, {
+      rows: Math.round(median(before) * 10) / 10,
+      rows_divided_by_frames: Math.round(ratio * 100) / 100,
+    });
+  }
+}

@@ -1,0 +1,97 @@
+import type { JobRecord } from "../../../core/jobs/job.ts";
+import { getLockdown, listLockedTenants } from "../../acts/lockdown-acts.ts";
+import { Candidates, promotedMax } from "../../queues/claim-candidates.ts";
+import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../../queues/deal-jobs.ts";
+import { refuseInLockdown } from "../../response-store.ts";
+import { driveAct } from "../../sqlite/acts/drive-act.ts";
+import type { ClaimInput, ClaimOutcome } from "../../store.ts";
+import type { Context } from "../context.ts";
+import { checkDocument } from "../jobs/check-document.ts";
+import { findEntry } from "../jobs/load-entry.ts";
+import { writeJob } from "../jobs/write-job.ts";
+import { promoteDue } from "./promote-jobs.ts";
+
+/** Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. */
+export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
+  const { parkAs } = input;
+  if (parkAs !== undefined) context.parked.leave(parkAs);
+  const outcome = leaseJobs(context, input);
+  if (parkAs !== undefined && outcome.claimed.length === 0) context.parked.park(parkAs, input);
+  return outcome;
+}
+
+export function leaseJobs(
+  context: Context,
+  input: ClaimInput,
+  onLeased: (job: JobRecord) => void = () => {},
+): ClaimOutcome {
+  const { sql, book, tallies, macKey } = context;
+  const { rules, max, origin = null } = input;
+  const locked = refuseInLockdown(input.worker.tenantId, {
+    lockdown: driveAct(sql, getLockdown()),
+    tenants: driveAct(sql, listLockedTenants()),
+  });
+  promoteDue(context, rules.nowMs, promotedMax);
+  return dealJobs(
+    {
+      book,
+      macKey,
+      isLocked: (tenantId) => locked.has(tenantId),
+      jobsOf: (place) => tenantJobs(context, place, max),
+      change: (job, change) => {
+        const answer = writeJob(context, findEntry(context, job.seq)!, change, { rules, origin });
+        if (answer.kind !== "moved") return null;
+        if (change.act === "claim") onLeased(answer.job);
+        return answer.job;
+      },
+      delay: (job) => delay(context, job),
+      nextTurn: () => tallies.add("turn", 1),
+      served: (tenant) => context.turns.set(tenant.id, tenant.turn),
+    },
+    input,
+  );
+}
+
+/** The numbers are in the window of the queue; a document is read when its turn has come, unless memory has it. */
+function tenantJobs(context: Context, { queues }: TenantInLine, max: number): TenantJobs {
+  const candidates = new Candidates(context.book, queues, {
+    wanted: max,
+    readPage: (queue, limit) => context.windows.front(queue, limit),
+  });
+  return {
+    peek: () => {
+      for (let candidate = candidates.peek(); candidate !== null; candidate = candidates.peek()) {
+        const sealed = sealedJob(context, candidate.seq);
+        if (sealed !== null) return sealed;
+        passOver(context, candidate.seq, candidate.priority, queues);
+        candidates.take();
+      }
+      return null;
+    },
+    take: () => candidates.take(),
+  };
+}
+
+/** Null if its frame cannot be trusted as a whole: that says nothing about the job, which waits. */
+function sealedJob(context: Context, seq: number): SealedJob | null {
+  const entry = findEntry(context, seq);
+  if (entry === null) return null;
+  const { record: job } = entry;
+  if (entry.document !== null) return { job, document: entry.document, mac: null, isFresh: true };
+  const { state, document } = checkDocument(context, entry);
+  return state === "unknown" ? null : { job, document, mac: null, isFresh: state === "genuine" };
+}
+
+function passOver(context: Context, seq: number, priority: number, queues: TenantInLine["queues"]): void {
+  context.unreadable.add(seq);
+  for (const queue of queues) context.windows.remove(queue, { seq, priority });
+}
+
+/** A job that seemed to be due is not, because the clock was set back. */
+function delay(context: Context, { seq }: JobRecord): void {
+  const entry = findEntry(context, seq)!;
+  const queue = context.book.byId(entry.queueId);
+  if (queue !== undefined) context.windows.remove(queue, entry.record);
+  context.jobs.put({ ...entry, ready: 0 });
+  context.nextRunAt = undefined;
+}

@@ -1,0 +1,143 @@
+import { NoticeBuilder, type NoticeMark } from "../jobs/notice-builder.ts";
+import { ParkedClaims } from "../queues/parked-claims.ts";
+import type { QueueBook } from "../queues/queue-book.ts";
+import { loadBook } from "../sqlite/claims/queue-rows.ts";
+import { OwnerCounts } from "../sqlite/counts/owner-counts.ts";
+import { Tallies, type TallyMark } from "../sqlite/counts/tallies.ts";
+import { WorkerCounts } from "../sqlite/counts/worker-counts.ts";
+import type { Connection } from "../sqlite/database/connection.ts";
+import { readWindow } from "./claims/read-window.ts";
+import { Windows } from "./claims/windows.ts";
+import { FrameReader } from "./frames/frame-reader.ts";
+import { GroupFrame, type GroupMark } from "./frames/group-frame.ts";
+import { flushRows } from "./jobs/flush-rows.ts";
+import { rowOf } from "./jobs/job-entry.ts";
+import { JobMemory, type MemoryMark } from "./jobs/job-memory.ts";
+import { KnownIds } from "./jobs/known-ids.ts";
+import { Names } from "./jobs/names.ts";
+import { replayFrames } from "./jobs/replay-frames.ts";
+import { type ChainEnd, loadChainEnd } from "./log/event-chain.ts";
+
+/** What every act works with. Memory decides; what it has decided is in the frame of the group, and in the rows later. */
+export type Context = {
+  readonly sql: Connection;
+  readonly macKey: Buffer;
+  readonly book: QueueBook;
+  readonly tallies: Tallies;
+  readonly workers: WorkerCounts;
+  readonly owners: OwnerCounts;
+  readonly notice: NoticeBuilder;
+  readonly parked: ParkedClaims;
+  readonly frame: GroupFrame;
+  readonly frames: FrameReader;
+  readonly jobs: JobMemory;
+  readonly ids: KnownIds;
+  readonly names: Names;
+  readonly windows: Windows;
+  /** The numbers of claimable jobs whose frames cannot be trusted as a whole. They wait until somebody repairs that. */
+  readonly unreadable: Set<number>;
+  readonly turns: Map<string, number>;
+  chainEnd: ChainEnd;
+  /** When the first delayed job is due; undefined if that is not known, null if there is none. */
+  nextRunAt: number | null | undefined;
+  /** The group has changed rows directly, so all of them are written with it and no replay goes back before it. */
+  mustFlush: boolean;
+  writeFailed: boolean;
+};
+
+/** Reads what the rows say, and makes up for what was committed after they were written. */
+export function loadContext(sql: Connection, macKey: Buffer, unreadable: Set<number>): Context {
+  const context: Context = {
+    sql,
+    macKey,
+    book: loadBook(sql),
+    tallies: new Tallies(sql),
+    workers: loadWorkerCounts(sql),
+    owners: new OwnerCounts(sql),
+    notice: new NoticeBuilder(),
+    parked: new ParkedClaims(),
+    frame: new GroupFrame(sql, macKey),
+    frames: new FrameReader(sql, macKey),
+    jobs: new JobMemory(),
+    ids: new KnownIds(sql),
+    names: new Names(sql),
+    windows: new Windows((queue, limit) => readWindow(context, queue, limit)),
+    unreadable,
+    turns: new Map(),
+    chainEnd: loadChainEnd(sql),
+    nextRunAt: undefined,
+    mustFlush: false,
+    writeFailed: false,
+  };
+  replayFrames(context);
+  return context;
+}
+
+export function loadWorkerCounts(sql: Connection): WorkerCounts {
+  return new WorkerCounts(
+    sql.all(
+      `SELECT names.name AS workerId, count(*) AS active FROM jobs JOIN names ON names.number = jobs.worker
+        WHERE due_at IS NOT NULL AND status IN (1, 2) GROUP BY worker`,
+    ),
+  );
+}
+
+export type ContextMark = {
+  book: number;
+  tallies: TallyMark;
+  workers: number;
+  owners: number;
+  notice: NoticeMark;
+  frame: GroupMark;
+  jobs: MemoryMark;
+  turns: Map<string, number>;
+  chainEnd: ChainEnd;
+  mustFlush: boolean;
+};
+
+export function markContext(context: Context): ContextMark {
+  return {
+    book: context.book.mark(),
+    tallies: context.tallies.mark(),
+    workers: context.workers.mark(),
+    owners: context.owners.mark(),
+    notice: context.notice.mark(),
+    frame: context.frame.mark(),
+    jobs: context.jobs.mark(),
+    turns: new Map(context.turns),
+    chainEnd: context.chainEnd,
+    mustFlush: context.mustFlush,
+  };
+}
+
+/** Memory follows when an act is rolled back. */
+export function rollBackContext(context: Context, mark: ContextMark): void {
+  context.book.backTo(mark.book);
+  context.tallies.backTo(mark.tallies);
+  context.workers.backTo(mark.workers);
+  context.owners.backTo(mark.owners);
+  context.notice.backTo(mark.notice);
+  context.frame.backTo(mark.frame);
+  context.jobs.backTo(mark.jobs);
+  context.turns.clear();
+  for (const [tenantId, turn] of mark.turns) context.turns.set(tenantId, turn);
+  context.chainEnd = mark.chainEnd;
+  context.mustFlush = mark.mustFlush;
+  context.nextRunAt = undefined;
+  context.windows.clear();
+  context.names.forget();
+  context.frames.clear();
+}
+
+/** Rows of more jobs than this are written with the group that exceeds it; that takes about 10 ms. */
+const dirtyMax = 2_000;
+
+/** Appends the frame of the group, and writes rows if there are many to write, or if it is asked for. */
+export function commitFrame(context: Context): void {
+  const { sql, frame, jobs, tallies, names, turns } = context;
+  const rows = jobs.takeTouched().map((entry) => rowOf(entry, names.numberOf));
+  const lastEvent = tallies.get("event_seq");
+  frame.append(sql, { rows, turns: [...turns], lastEvent, atMs: Date.now() });
+  turns.clear();
+  if (context.mustFlush || jobs.dirtyCount >= dirtyMax) flushRows(context);
+}

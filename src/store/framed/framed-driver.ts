@@ -1,0 +1,27 @@
+import { handOver } from "../sqlite/claims/hand-over.ts";
+import type { GroupDriver } from "../sqlite/thread/group-driver.ts";
+import { runAct } from "./acts.ts";
+import { leaseJobs } from "./claims/claim-jobs.ts";
+import {
+  type Context,
+  type ContextMark,
+  commitFrame,
+  loadContext,
+  markContext,
+  rollBackContext,
+} from "./context.ts";
+import { migrate } from "./schema.ts";
+
+/** A frame for each group of acts; rows are an index that is written later. Why: ADR 0116. */
+export const framedDriver: GroupDriver<Context, ContextMark> = {
+  migrate,
+  load: loadContext,
+  runAct,
+  mark: markContext,
+  backTo: rollBackContext,
+  finishGroup(context) {
+    handOver(context, { leaseJobs, mark: markContext, backTo: rollBackContext });
+    commitFrame(context);
+  },
+  isUnsettled: ({ jobs }) => jobs.dirtyCount > 0,
+};

@@ -1,0 +1,27 @@
+import { listedEntries, type PayloadName } from "../../frames/frame.ts";
+import type { Context } from "../context.ts";
+import { readFrameHead, readPayload, removePayload, replacePayload } from "./frame-rows.ts";
+
+type RemovedEntry = { frame: number; payload: PayloadName; place: number };
+
+/**
+ * Overwrites entries with zeros where they are; a payload of nothing but zeros is dropped. Heads keep the hashes, so that whoever
+ * checks the frame finds them removed and not missing.
+ */
+export function removeEntries(
+  { sql, frames }: Pick<Context, "sql" | "frames">,
+  entries: RemovedEntry[],
+): void {
+  for (const ofPayload of Map.groupBy(entries, ({ frame, payload }) => `${frame} ${payload}`).values()) {
+    const { frame, payload } = ofPayload[0]!;
+    const head = readFrameHead(sql, frame);
+    const bytes = readPayload(sql, frame, payload);
+    frames.forget(frame);
+    if (head === null || bytes === null) continue;
+    const { starts } = listedEntries(head, payload);
+    const left = Buffer.from(bytes);
+    for (const { place } of ofPayload) left.fill(0, starts[place], starts[place + 1]);
+    if (left.every((byte) => byte === 0)) removePayload(sql, frame, payload);
+    else replacePayload(sql, frame, payload, left);
+  }
+}

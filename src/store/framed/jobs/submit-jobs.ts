@@ -1,0 +1,97 @@
+import type { Origin } from "../../../core/events.ts";
+import { submitEffects } from "../../../core/jobs/effects.ts";
+import { type NewJob, newJobRecord } from "../../../core/jobs/job.ts";
+import { RefusedAct } from "../../acts/refused-act.ts";
+import { writeJobLine } from "../../frames/job-line.ts";
+import { answerRepeat, type KnownJob, refusalByQuota } from "../../jobs/submit-rules.ts";
+import { openQueue } from "../../sqlite/claims/queue-rows.ts";
+import type { SubmitOutcome } from "../../store.ts";
+import type { Context } from "../context.ts";
+import type { JobEntry } from "./job-entry.ts";
+import { findById, findEntry } from "./load-entry.ts";
+import { applyEffects } from "./write-job.ts";
+
+type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
+
+export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
+  // Returned and not thrown: nothing was written yet, so there is nothing to undo.
+  const refusal = refusalByQuota(context.book, input, (job) => findKnown(context, job) !== null);
+  if (refusal !== null) return refusal;
+  const jobs = input.jobs.map((job, index) => {
+    if (isFree(context, job)) {
+      accept(context, job, input.origin);
+      return { id: job.id, status: "pending" as const, existed: false };
+    }
+    const answer = answerRepeat(job, index, findKnown(context, job));
+    if ("refusal" in answer) throw new RefusedAct(answer.refusal);
+    return answer.job;
+  });
+  return { kind: "accepted", jobs };
+}
+
+/** Found by the key that the producer chose, else by the id. Without either, it cannot be recognised. */
+function findKnown(context: Context, job: NewJob): KnownJob | null {
+  const entry = job.isKeyChosen ? findByKey(context, job) : findById(context, job.id);
+  if (entry === null || entry.record.tenantId !== job.tenantId) return null;
+  const { id, userId, status, requestHash } = entry.record;
+  return { id, userId, status, requestHash };
+}
+
+function findByKey(context: Context, { tenantId, idempotencyKey }: NewJob): JobEntry | null {
+  const known = context.sql.first<{ seq: number }>(
+    "SELECT job_seq AS seq FROM job_keys WHERE tenant_id = ? AND key = ?",
+    tenantId,
+    idempotencyKey,
+  );
+  return known && findEntry(context, known.seq);
+}
+
+function isFree(context: Context, job: NewJob): boolean {
+  if (!context.ids.isNew(job.id) && findById(context, job.id) !== null) return false;
+  return !job.isKeyChosen || findByKey(context, job) === null;
+}
+
+function accept(context: Context, job: NewJob, origin: Origin | null): void {
+  const { tallies, frame, names, ids } = context;
+  const queue = openQueue(context, job.queueKey);
+  const record = newJobRecord(job, tallies.add("job_seq", 1));
+  const effects = submitEffects(record, origin);
+  const { after, dueAt, readiness } = effects;
+  const { number } = frame;
+  const place = frame.addJob(writeJobLine(record), { text: job.document, sha256: job.documentSha256 });
+  ids.add(job.id);
+  context.jobs.put({
+    record: after,
+    queueId: queue.id,
+    owner: names.ownerNumber(job),
+    at: { frame: number, place },
+    lineAt: null,
+    receiptAt: null,
+    ready: readiness === "now" ? 1 : 0,
+    dueAt,
+    eventFrames: String(number),
+    isStored: false,
+    isStoredPlain: false,
+    isGenuine: true,
+    document: job.document,
+  });
+  keepBeside(context, job, record.seq);
+  applyEffects(context, queue.id, effects);
+  if (readiness === "now") context.parked.noteReady(job.createdAt);
+}
+
+/** What few jobs have, in tables of their own. */
+function keepBeside({ sql }: Context, job: NewJob, seq: number): void {
+  if (job.isKeyChosen)
+    sql.run("INSERT INTO job_keys VALUES (?, ?, ?)", job.tenantId, job.idempotencyKey, seq);
+  if (job.summary !== null) sql.run("INSERT INTO document_summaries VALUES (?, ?)", seq, job.summary);
+  for (const { folder_id, object_key, sha256 } of job.inputs ?? [])
+    sql.run(
+      "INSERT INTO job_inputs VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      seq,
+      job.tenantId,
+      folder_id,
+      object_key,
+      sha256,
+    );
+}

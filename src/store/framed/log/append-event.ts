@@ -1,0 +1,15 @@
+import { eventTable, type NewEvent } from "../../../core/events.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import { sealText } from "../../log/seal-text.ts";
+import { storedEvent } from "../../log/stored-event.ts";
+import type { Context } from "../context.ts";
+
+/** Adds one event to the frame: the record of the audit trail itself, which follows the one before. */
+export function appendEvent(context: Context, event: NewEvent & { jobSeq?: number | null }): void {
+  const stored = storedEvent(event, context.tallies.add("event_seq", 1));
+  const { severity } = eventTable[stored.event];
+  const text = sealText(stored, { severity, prevHash: context.chainEnd });
+  const sha256 = sha256Hex(text);
+  context.frame.addEvent({ text, sha256 });
+  context.chainEnd = sha256;
+}

@@ -1,0 +1,93 @@
+import type { NewEvent } from "../../../core/events.ts";
+import type { Context } from "../context.ts";
+import { removePayload } from "../frames/frame-rows.ts";
+import { removeEntries } from "../frames/remove-entries.ts";
+import { findById } from "../jobs/load-entry.ts";
+import { appendEvent } from "./append-event.ts";
+import { addEventFrame } from "./event-frames.ts";
+
+/** Events from outside a change. An event of a known job takes that job's next number. */
+export function recordEvents(context: Context, input: { events: NewEvent[] }): void {
+  for (const event of input.events)
+    appendEvent(context, {
+      ...event,
+      jobSeq: event.jobId === null ? null : nextJobSeq(context, event.jobId),
+    });
+}
+
+function nextJobSeq(context: Context, jobId: string): number | null {
+  const entry = findById(context, jobId);
+  if (entry === null) return null;
+  const eventCount = entry.record.eventCount + 1;
+  const eventFrames = addEventFrame(context, entry, context.frame.number);
+  context.jobs.put({ ...entry, record: { ...entry.record, eventCount }, eventFrames });
+  return eventCount;
+}
+
+export function eventRange({ sql, tallies }: Context): { first: number; last: number } {
+  const last = tallies.get("event_seq");
+  const first = sql.first<{ seq: number | null }>(
+    "SELECT min(max(first_event, ?1)) AS seq FROM frames WHERE last_event >= ?1 AND last_event >= first_event",
+    tallies.get("pruned_event") + 1,
+  )!.seq;
+  return first === null ? { first: 0, last: 0 } : { first, last };
+}
+
+/** Removes the oldest events up to a given one; their hashes stay in the heads of their frames. */
+export function pruneEvents(
+  context: Context,
+  { throughSeq, limit }: { throughSeq: number; limit: number },
+): { removed: number } {
+  const { sql, tallies } = context;
+  const { first, last } = eventRange(context);
+  const through = Math.min(throughSeq, last, first + limit - 1);
+  if (first === 0 || through < first) return { removed: 0 };
+  const frames = sql.all<{ number: number; first: number; last: number }>(
+    `SELECT number, first_event AS first, last_event AS last FROM frames
+      WHERE last_event >= ? AND first_event <= ? AND last_event >= first_event`,
+    first,
+    through,
+  );
+  let removed = 0;
+  for (const frame of frames) {
+    const end = Math.min(through, frame.last);
+    removed += end - Math.max(first, frame.first) + 1;
+    if (end === frame.last) {
+      removePayload(sql, frame.number, "events");
+      context.frames.forget(frame.number);
+    } else {
+      const places = Array.from({ length: end - frame.first + 1 }, (_, place) => place);
+      removeEntries(
+        context,
+        places.map((place) => ({ frame: frame.number, payload: "events" as const, place })),
+      );
+    }
+  }
+  tallies.add("pruned_event", through - tallies.get("pruned_event"));
+  sql.run("DELETE FROM timelines WHERE last_frame < ?", frames.at(-1)!.number);
+  context.mustFlush = true;
+  return { removed };
+}
+
+/** Leaves out numbers of the log that were given before, by a database that is lost. */
+export function skipEvents(
+  context: Context,
+  { throughSeq, hash }: { throughSeq: number; hash: string },
+): void {
+  const missing = throughSeq - context.tallies.get("event_seq");
+  if (missing <= 0) return;
+  context.tallies.add("event_seq", missing);
+  context.sql.run("INSERT INTO skipped_events VALUES (?, ?)", throughSeq, hash);
+  context.chainEnd = hash;
+  context.mustFlush = true;
+}
+
+/** Every event is sealed by the frame that has it, so there is never anything left to seal. */
+export function sealEvents(context: Context): {
+  sealed: number;
+  head: { seq: number; hash: string } | null;
+  more: boolean;
+} {
+  const seq = context.tallies.get("event_seq");
+  return { sealed: 0, head: seq === 0 ? null : { seq, hash: context.chainEnd }, more: false };
+}

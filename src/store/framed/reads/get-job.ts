@@ -1,0 +1,36 @@
+import { sha256Hex } from "../../../signing/mac.ts";
+import type { DamagedPart } from "../../jobs/find-damage.ts";
+import type { StoredJob } from "../../store.ts";
+import type { Context } from "../context.ts";
+import { checkDocument } from "../jobs/check-document.ts";
+import { idBytes, type JobEntry, type RowValues } from "../jobs/job-entry.ts";
+import { droppedSizes } from "../jobs/outputs.ts";
+import { readEntry, rowList } from "../jobs/read-row.ts";
+
+/** From memory, or from the row and the frames that it names; both are checked against what was accepted. */
+export function getJob(
+  context: Context,
+  { jobId, tenantId = null }: { jobId: string; tenantId?: string | null },
+): StoredJob | null {
+  const found = find(context, jobId);
+  if (found === null) return null;
+  const { entry, isHistoryLost } = found;
+  const { record: job } = entry;
+  if (tenantId !== null && job.tenantId !== tenantId) return null;
+  const { state, document } = checkDocument(context, entry);
+  const damaged: DamagedPart[] = [];
+  if (isHistoryLost) damaged.push("fail_history");
+  if (state !== "genuine") damaged.push("document");
+  if (job.result !== null && sha256Hex(job.result) !== job.resultHash) damaged.push("result");
+  return { job, document, output: droppedSizes(context.sql, job.seq), damaged };
+}
+
+function find(context: Context, jobId: string): { entry: JobEntry; isHistoryLost: boolean } | null {
+  const known = context.jobs.find(jobId);
+  if (known !== undefined) return { entry: known, isHistoryLost: false };
+  const id = idBytes(jobId);
+  const row =
+    id &&
+    (context.sql.rowStatement(`SELECT ${rowList} FROM jobs WHERE id = ?`).get(id) as RowValues | undefined);
+  return row ? readEntry(context, row) : null;
+}

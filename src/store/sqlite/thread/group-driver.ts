@@ -1,0 +1,30 @@
+import type { NoticeBuilder } from "../../jobs/notice-builder.ts";
+import type { Tallies } from "../counts/tallies.ts";
+import type { Connection } from "../database/connection.ts";
+import type { Failpoint } from "./failpoint.ts";
+import type { WireAct } from "./wire.ts";
+
+/** What the thread needs of what a driver keeps in memory. */
+export type GroupContext = {
+  readonly sql: Connection;
+  readonly tallies: Tallies;
+  readonly notice: NoticeBuilder;
+  /** True after a failed commit: the next ping tries a write. */
+  writeFailed: boolean;
+};
+
+/** A store in one SQLite file, as the thread that commits groups of acts sees it. Why: ADR 0116. */
+export type GroupDriver<Context extends GroupContext, Mark = unknown> = {
+  /** Brings the schema up to date and returns its version. */
+  migrate(sql: Connection, failpoint: Failpoint): number;
+  /** Reads what memory holds of the file. */
+  load(sql: Connection, macKey: Buffer, unreadable: Set<number>): Context;
+  runAct(context: Context, act: WireAct, input: unknown): unknown;
+  /** Where memory is now, so that an act can be undone. */
+  mark(context: Context): Mark;
+  backTo(context: Context, mark: Mark): void;
+  /** After the acts of a group and before its commit. */
+  finishGroup(context: Context): void;
+  /** Whether something is to be written once nobody has called for a moment; absent if never. */
+  isUnsettled?(context: Context): boolean;
+};
