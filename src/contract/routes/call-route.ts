@@ -12,7 +12,7 @@ export async function callRoute<R extends Route>(
 }
 
 /** A response whose body arrives in pieces. */
-type OpenAnswer = Pick<Received, "status" | "header"> & { body: AsyncIterable<Uint8Array> };
+type OpenAnswer = Omit<Received, "text"> & { body: AsyncIterable<Uint8Array> };
 
 // An error of the hub is a few hundred bytes; something longer is a proxy's page, and its beginning is enough.
 const errorBytesMax = 64 * 1024;
@@ -24,9 +24,9 @@ export async function openRoute<R extends Route, A extends OpenAnswer>(
   input: RouteInput<R>,
 ): Promise<A> {
   const answer = await open(buildRequest(route, input));
-  const { status, header } = answer;
+  const { status, from, header } = answer;
   const text = status < 300 ? "" : await readStart(answer.body);
-  successRow(route, { status, header, text: () => text });
+  successRow(route, { status, from, header, text: () => text });
   return answer;
 }
 

@@ -5,6 +5,8 @@ import { type AnswerRow, answerRow, type Route, type StatusOf } from "./route.ts
 /** A response as it was received. */
 export type Received = {
   status: number;
+  /** The address of the hub, if the caller may have several. */
+  from?: string | undefined;
   /** A header by its name in lower case. */
   header: (name: string) => string | undefined;
   text: () => string;
@@ -33,7 +35,11 @@ export function successRow(route: Route, received: Received): AnswerRow {
   if (row !== undefined) return row;
   const details = { status };
   if (status >= 200 && status < 300) {
-    throw new WritError("HTTP_ERROR", `the hub answered with the unexpected status ${status}`, details);
+    throw new WritError(
+      "HTTP_ERROR",
+      `${hubOf(received)} answered with the unexpected status ${status}`,
+      details,
+    );
   }
   throw refusalOf(received);
 }
@@ -48,7 +54,11 @@ export function refusalOf(received: Received): WritError {
   if (error !== undefined && isErrorCode(error.code))
     return new WritError(error.code, error.message, details);
   const reason = error === undefined ? "" : ` (${error.code}: ${error.message})`;
-  return new WritError("HTTP_ERROR", `the hub answered with status ${status}${reason}`, details);
+  return new WritError("HTTP_ERROR", `${hubOf(received)} answered with status ${status}${reason}`, details);
+}
+
+function hubOf({ from }: Pick<Received, "from">): string {
+  return from === undefined ? "the hub" : `the hub at ${from}`;
 }
 
 type HubError = {
@@ -75,15 +85,17 @@ function unhealthy({ code, reason }: Record<string, unknown>): Record<string, un
 }
 
 /** The body itself, once it has the shape; fields that a newer hub has added stay in it. */
-function checked(shape: z.ZodType, { status, text }: Received): unknown {
-  const body = parsed(text());
+function checked(shape: z.ZodType, received: Received): unknown {
+  const { status } = received;
+  const body = parsed(received.text());
+  const what = `the response of ${hubOf(received)}`;
   if (body === undefined) {
-    throw new WritError("HTTP_ERROR", `the hub's response (status ${status}) is not JSON`, { status });
+    throw new WritError("HTTP_ERROR", `${what} (status ${status}) is not JSON; is it a hub?`, { status });
   }
   const { success, error } = shape.safeParse(body.value);
   if (success) return body.value;
   const place = error.issues[0]?.path.join(".") || "its root";
-  throw new WritError("HTTP_ERROR", `the hub's response has an unexpected value at ${place}`, { status });
+  throw new WritError("HTTP_ERROR", `${what} has an unexpected value at ${place}`, { status });
 }
 
 function parsed(text: string): { value: unknown } | undefined {

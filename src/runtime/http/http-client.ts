@@ -10,6 +10,8 @@ import { ResponseProblem } from "./response-reader.ts";
 
 type HttpResponse = {
   status: number;
+  /** The address of the hub that answered; a simulated network has none. */
+  from?: string;
   /** A header by its name in lower case. */
   header: (name: string) => string | undefined;
   text: () => string;
@@ -138,7 +140,12 @@ async function requestFrom(hub: PooledHub, deps: CallDeps, request: HttpRequest)
     })
     .catch(refuseLarge);
   pulse?.seen();
-  return { status, header: (name) => headers[name], text: () => bytes.toString("utf8") };
+  return {
+    status,
+    from: hub.url.origin,
+    header: (name) => headers[name],
+    text: () => bytes.toString("utf8"),
+  };
 }
 
 function refuseLarge(error: unknown): never {
@@ -166,7 +173,7 @@ async function openStreamFrom(
   };
   const { status, headers: fields, body } = await openRequest(call, hub.streamConnection);
   pulse?.seen();
-  const head = { status, header: (name: string) => fields[name] };
+  const head = { status, from: url.origin, header: (name: string) => fields[name] };
   if (!isAway(head) && !isUnknown(head)) {
     const life = { clock, signal, idleTimeoutMs, pulse };
     return { ...head, body: streamBody(body, { ...life, address: url.origin, onBroken }) };
