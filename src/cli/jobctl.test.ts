@@ -123,22 +123,6 @@ test("the process ends with 6 and one line when the hub cannot be reached", asyn
   expect(stderr).toContain("writ up");
 });
 
-test("something that is not a hub is named with its address", async () => {
-  const answers = [
-    [200, "ok", "(status 200) is not JSON; is it a hub?"],
-    [200, '{"a":1}', "has an unexpected value at its root"],
-    [202, "", "the unexpected status 202"],
-    [404, "not here", "status 404"],
-  ] as const;
-  for (const [status, body, problem] of answers) {
-    const { hub, env } = await withHub((_request, response) => void response.writeHead(status).end(body));
-    const { stderr } = await jobctl(["list"], { env });
-    expect(stderr).toMatch(oneLine);
-    expect(stderr).toContain(new URL(hub.url).origin);
-    expect(stderr).toContain(problem);
-  }
-});
-
 test("with an address and no credential, errors are about that address", async () => {
   const env = { WRIT_HOME: await makeHome() };
   const { exitCode, stderr } = await jobctl(["--hub", "http://127.0.0.1:1", "list"], { env });
