@@ -8,8 +8,8 @@ import type { Capability, WorkerFacts } from "../core/jobs/queue-key.ts";
 import type { ChangeAnswer } from "./store.ts";
 import type { WorkerOwner } from "./workers/worker-owner.ts";
 
-/** `evidence` is the record in the audit trail that led to the block. */
-export type BlockReason = { reason: string; evidence: number };
+/** `evidence` is the record in the audit trail that led to the block, if it was written before. */
+export type BlockReason = { reason: string; evidence?: number };
 
 /** The part of the store that knows the workers: their registration, heartbeats and metrics. */
 export type WorkerStore = {

@@ -14,6 +14,7 @@ import {
   runningJob,
   submitJob,
 } from "../support/jobs.ts";
+import { issueToken } from "../support/tokens.ts";
 import { memoryHubForAll, tokensOf } from "../support/use-hub.ts";
 
 const hub = memoryHubForAll(stillEnv);
@@ -205,6 +206,21 @@ test("a blocked worker is refused, also when it registers again, until an admini
     .filter(({ details }) => details["worker_id"] === id)
     .map(({ event }) => event);
   expect(told).toEqual(expect.arrayContaining(["WORKER_BLOCKED", "WORKER_UNBLOCKED"]));
+});
+
+test("a worker whose token is used for another is blocked when that is answered, and again after it was unblocked", async () => {
+  const id = freshName("bound");
+  const { token } = await issueToken(hub, { role: "worker", worker_id: id });
+  await registerWorker(hub, { token, worker_id: id });
+  const { type } = await submitJob(hub);
+  for (let round = 0; round < 2; round++) {
+    const stray = { token, body: { worker_id: freshName("other") } };
+    expect((await hub.call("POST", "/jobs/claim", stray)).text).toContain(`so worker ${id} is blocked`);
+    const own = { token, body: { worker_id: id, types: [type] } };
+    expect(await hub.call("POST", "/jobs/claim", own)).toMatchObject({ code: "WORKER_BLOCKED" });
+    expect((await worker(id)).status).toBe("blocked");
+    await change(id, "unblock");
+  }
 });
 
 test("a worker that goes gives its jobs back", async () => {

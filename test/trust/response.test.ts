@@ -164,7 +164,7 @@ describe("evidence against a worker", () => {
     const stream = await openEventStream(hub, "/workers/bound/commands", { token });
     const answer = await hub.call("POST", "/jobs/claim", { token, body: { worker_id: other } });
     expect(answer).toMatchObject({ status: 403, code: "PERMISSION_DENIED" });
-    await eventually("it is blocked", async () => (await worker("bound")).status === "blocked");
+    expect((await worker("bound")).status).toBe("blocked");
     expect((await worker(other)).status).toBe("active");
     const evidence = readEvents(hub.home).find(({ details }) => details["evidence_against"] === "bound")!;
     expect(readEvents(hub.home).find(({ event }) => event === "WORKER_BLOCKED")!.details).toMatchObject({

@@ -1,16 +1,18 @@
 import { WritError } from "../../../core/errors.ts";
-import type { Origin } from "../../../core/events.ts";
+import type { EventKind, Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
 import { callerOf } from "./caller-of.ts";
 import { checkRate } from "./check-rate.ts";
 import { traversalAttempt } from "./parse-shape.ts";
 
-type Deps = Pick<HubDeps, "store" | "clock" | "limits" | "refusals">;
+type Deps = Pick<HubDeps, "store" | "clock" | "limits" | "refusals" | "feed" | "workers" | "logger">;
 type Caller = { identity: Identity; origin: Origin };
 
 /** A caller that is denied more often than this is probing. */
 const denialsPerMinute = 100;
+/** Of the events since the call began, so many are searched for its own. */
+const evidenceReadMax = 500;
 
 /**
  * Records every denial in the audit trail once, and every path that tried to leave its root: a transport calls this where errors
@@ -89,6 +91,7 @@ async function recordStrayToken(
   call: Caller,
   { workerId, error }: { workerId: string; error: string },
 ): Promise<void> {
+  const afterSeq = deps.feed.lastSeq;
   await deps.refusals.record({
     event: "SECURITY_VIOLATION",
     ...whose(call, []),
@@ -101,6 +104,29 @@ async function recordStrayToken(
       error,
     },
   });
+  await blockAtOnce(deps, { workerId, error, afterSeq });
+}
+
+/**
+ * Before the call is answered. The responder would do it within a second, which is long enough for somebody who has the
+ * token to claim jobs and forge their results.
+ */
+async function blockAtOnce(
+  deps: Deps,
+  { workerId, error, afterSeq }: { workerId: string; error: string; afterSeq: number },
+): Promise<void> {
+  const kinds: EventKind[] = ["SECURITY_VIOLATION"];
+  const events = await deps.store.readEvents({ afterSeq, kinds, limit: evidenceReadMax });
+  // One that is only counted has no record of its own.
+  const evidence = events.findLast(({ details }) => details["evidence_against"] === workerId);
+  const why = {
+    reason: `SECURITY_VIOLATION: ${error}`,
+    ...(evidence === undefined ? {} : { evidence: evidence.seq }),
+  };
+  const isNew = await deps.store.blockWorker({ workerId, why, nowMs: deps.clock.nowMs() });
+  deps.workers.forget(workerId);
+  if (isNew)
+    deps.logger.warn({ worker: workerId }, "a worker was blocked because its token was used for another");
 }
 
 /**
