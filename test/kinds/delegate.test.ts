@@ -56,6 +56,23 @@ test("an agent works in place: its files belong to the owner of the repository",
   expect(await stage.artifact(job, `${job.id}/changes.diff`)).toContain("+2\n");
 });
 
+test.each(["patch", "in-place"])(
+  "git works in the repository, for the agent and for its validation: %s",
+  async (mode) => {
+    const repo = stage.makeRepo();
+    const git = "git status --short && git log --oneline | wc -l && git diff --name-only";
+    await stage.startAgents({
+      scribe: { command: ["sh", "-c", `sed -i s/two/2/ src/main.txt; ${git}`], validate: ["sh", "-c", git] },
+    });
+    const job = await stage.delegated(repo, { run: { mode } });
+    const stderr = await stage.output(job.id, "stderr");
+    expect([job["status"], stderr]).toEqual(["completed", ""]);
+    expect(await stage.output(job.id)).toMatch(
+      /^ M src\/main\.txt\n(\?\? \.writ-task\/\n)?1\nsrc\/main\.txt\n/,
+    );
+  },
+);
+
 test("the task file says what the job asked for, and the model is the job's", async () => {
   const repo = stage.makeRepo();
   const script =

@@ -40,8 +40,7 @@ function refuseLong(bytes: number): void {
 /** The same as variables, for agents that read them, and the home that the agent may have. */
 export function agentEnvironment({ entry, capability }: ChosenAgent, files: Files): Record<string, string> {
   return {
-    // Git would otherwise try to write into the repository when it only looks.
-    GIT_OPTIONAL_LOCKS: "0",
+    ...gitEnvironment,
     ...(entry.home === undefined ? {} : { HOME: entry.home }),
     JOB_TASK_FILE: files.taskFile,
     JOB_COMPLETION_MARKER: files.completionMarker,
@@ -50,6 +49,17 @@ export function agentEnvironment({ entry, capability }: ChosenAgent, files: File
     ...(capability.endpoint === undefined ? {} : { JOB_MODEL_ENDPOINT: capability.endpoint }),
   };
 }
+
+/**
+ * Git would otherwise try to write into the repository when it only looks, and refuse one that belongs to somebody else: in a
+ * cage the agent is nobody, and the repository is its owner's. What else is shown there is shown on purpose.
+ */
+export const gitEnvironment: Readonly<Record<string, string>> = {
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_CONFIG_COUNT: "1",
+  GIT_CONFIG_KEY_0: "safe.directory",
+  GIT_CONFIG_VALUE_0: "*",
+};
 
 /** The variables of the worker that this agent sees. They are masked in its output like secrets. */
 export function workerVariables(

@@ -6,6 +6,7 @@ import { PathRefused } from "../../../runtime/files/path-refused.ts";
 import { SandboxUnavailable } from "../../../sandbox/sandbox.ts";
 import { preparePlan, waitForProcess } from "../../run-process.ts";
 import { type RunContext, RunFailure, type RunnerDeps, type StopReason } from "../../runner.ts";
+import { gitEnvironment } from "../agent-command.ts";
 import type { Workspace } from "../repository/workspace.ts";
 import { shown } from "./find-changes.ts";
 
@@ -41,7 +42,7 @@ export async function validateWork(deps: RunnerDeps, context: RunContext, check:
     {
       argv: check.argv,
       cwd: check.workspace.cwd,
-      env: { EXPECTED_ARTIFACTS: check.expected.join("\n"), GIT_OPTIONAL_LOCKS: "0" },
+      env: { EXPECTED_ARTIFACTS: check.expected.join("\n"), ...gitEnvironment },
       mounts: check.workspace.readOnlyMounts,
       input: null,
     },
