@@ -1,4 +1,3 @@
-import { setMaxListeners } from "node:events";
 import type { Clock } from "../runtime/clock/clock.ts";
 
 type DeadlineOptions = {
@@ -15,16 +14,32 @@ export function openDeadline(clock: Clock, { signal, timeout }: DeadlineOptions)
   const onAbort = (): void => controller.abort(signal?.reason);
   const timer = timeout && clock.setTimer(() => controller.abort(timeout.error()), timeout.ms);
   if (signal?.aborted) onAbort();
-  // Many waits may share a signal, and each of them leaves it when it is over. Node 20 would warn of a leak at the eleventh.
-  if (signal !== undefined) setMaxListeners(0, signal);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  const followers = signal && followersOf(signal).add(onAbort);
   return {
     signal: controller.signal,
     release() {
       timer?.cancel();
-      signal?.removeEventListener("abort", onAbort);
+      followers?.delete(onAbort);
       // Ends whatever still runs for this caller, such as a stream that nobody reads to its end.
       controller.abort();
     },
   };
+}
+
+const followersBySignal = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Whom a signal tells, behind one listener. A hundred thousand waits may share a signal, and a signal compares each new
+ * listener with all that it has. Node 20 would also warn of a leak at the eleventh.
+ */
+function followersOf(signal: AbortSignal): Set<() => void> {
+  const known = followersBySignal.get(signal);
+  if (known !== undefined) return known;
+  const followers = new Set<() => void>();
+  followersBySignal.set(signal, followers);
+  const tellAll = (): void => {
+    for (const follow of followers) follow();
+  };
+  signal.addEventListener("abort", tellAll, { once: true });
+  return followers;
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { WritError } from "../../core/errors.ts";
+import { systemClock } from "../../runtime/clock/clock.ts";
 import { formatSse } from "../../runtime/http/sse.ts";
 import type { Job, JobState } from "../shapes.ts";
 import { type Answer, jobIdNumber, jobView, sendError, sendJson, startTinyHub } from "../testing/tiny-hub.ts";
@@ -8,6 +9,8 @@ import { Writ } from "../writ.ts";
 import { JobFailure } from "./job-failure.ts";
 
 const id = jobIdNumber(1);
+/** How long a call may take. */
+const callMsMax = 30_000;
 
 async function open(answer: Answer) {
   const hub = await startTinyHub(answer);
@@ -119,6 +122,40 @@ test("O-24: waitAll gives all jobs in the order in which they were named", async
     [ids[2], "completed"],
   ]);
   expect(await writ.waitAll([])).toEqual([]);
+});
+
+test("results of many jobs read a few at a time, so that no call waits for its answer before it is sent", async () => {
+  const hub = await startTinyHub(({ path }, response) => {
+    if (path === "/jobs/events")
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+    else sendJson(response, 200, jobView({ id: path.split("/").at(-1)!, status: "completed" }));
+  });
+  let [calls, callsMost] = [0, 0];
+  const clock = {
+    ...systemClock,
+    setTimer(fn: () => void, ms: number) {
+      const timer = systemClock.setTimer(fn, ms);
+      if (ms !== callMsMax) return timer;
+      callsMost = Math.max(callsMost, ++calls);
+      let isOver = false;
+      const cancel = () => {
+        if (!isOver) calls--;
+        isOver = true;
+        timer.cancel();
+      };
+      return { ...timer, cancel };
+    },
+  };
+  const writ = new Writ({ url: hub.url, clock });
+  onTestFinished(async () => {
+    writ.close();
+    await hub[Symbol.asyncDispose]();
+  });
+  const ids = Array.from({ length: 1_000 }, (_, number) => jobIdNumber(number));
+  const ended = await Array.fromAsync(writ.results(ids), (outcome) => outcome.id);
+  expect(ended.sort()).toEqual(ids);
+  expect(callsMost).toBeGreaterThan(8);
+  expect(callsMost).toBeLessThan(100);
 });
 
 test("O-24: results gives each job when it ends, and ends its waits with its reader", async () => {

@@ -5,6 +5,7 @@ import { invalidArgument, WritError } from "../../core/errors.ts";
 import { isEnded } from "../../core/jobs/job.ts";
 import type { OptionNames } from "../../runtime/check-options.ts";
 import { backOffMs } from "../../runtime/clock/back-off.ts";
+import { Turns } from "../../runtime/clock/turns.ts";
 import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import { openDeadline } from "../deadline.ts";
 import type { HubConnection } from "../hub/hub-connection.ts";
@@ -40,6 +41,8 @@ type Until = {
 const waitMsMax = 86_400_000;
 // A few waits have a stream each, which carries only their job; many share one that carries all.
 const ownFeedsMax = 8;
+// Of many waits, so many read their jobs at once. With all of them the program could not keep up with the answers.
+const readsMax = 64;
 // Events say when to look; this look is for an event that never arrives, on a connection that only seems alive.
 const livePollMs = 60_000;
 const pollPause = { firstMs: 250, maxMs: 5_000 };
@@ -48,6 +51,7 @@ const pollPause = { firstMs: 250, maxMs: 5_000 };
 export class JobWaits {
   readonly #hub: HubConnection;
   readonly #shared: EndFeed;
+  readonly #reads = new Turns(readsMax);
   #ownFeeds = 0;
 
   constructor(hub: HubConnection) {
@@ -67,10 +71,12 @@ export class JobWaits {
     const isOwn = this.#ownFeeds < ownFeedsMax;
     if (isOwn) this.#ownFeeds++;
     const { isNew = false, ...rest } = told;
-    const waiting = { ...rest, signal: deadline.signal };
+    const { signal: over } = deadline;
+    const read = () => this.#reads.take(() => readJob(this.#hub, jobId, over));
+    const waiting = { ...rest, signal: over, read };
     try {
       // A job that has ended costs this one call. The stream of many waits is open already, or opened once for them.
-      const job = isOwn && !isNew ? await readIfDone(this.#hub, jobId, waiting) : null;
+      const job = isOwn && !isNew ? await readIfDone(waiting) : null;
       const feed = isOwn ? new EndFeed(this.#hub, jobId) : this.#shared;
       return job ?? (await waitOnFeed(this.#hub, jobId, { ...waiting, feed }));
     } catch (error) {
@@ -98,27 +104,26 @@ function hasEnded({ status }: JobView): boolean {
   return isEnded(status);
 }
 
-/** The job if it is as the caller wants it; null if it has to be waited for. */
-async function readIfDone(
-  hub: HubConnection,
-  jobId: string,
-  { signal, isDone = hasEnded }: { signal: AbortSignal } & Pick<Until, "isDone">,
-): Promise<JobView | null> {
+async function readJob(hub: HubConnection, jobId: string, signal: AbortSignal): Promise<JobView> {
   signal.throwIfAborted();
-  const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
+  return (await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal })).body;
+}
+
+type Waiting = Omit<WaitOptions, "timeoutMs"> & Until & { signal: AbortSignal; read(): Promise<JobView> };
+
+/** The job if it is as the caller wants it; null if it has to be waited for. */
+async function readIfDone({
+  read,
+  isDone = hasEnded,
+}: Pick<Waiting, "read" | "isDone">): Promise<JobView | null> {
+  const job = await read();
   return isDone(job) ? job : null;
 }
 
 async function waitOnFeed(
   hub: HubConnection,
   jobId: string,
-  {
-    feed,
-    signal,
-    onEvent,
-    onTrouble,
-    isDone = hasEnded,
-  }: Omit<WaitOptions, "timeoutMs"> & Until & { feed: EndFeed; signal: AbortSignal },
+  { feed, signal, read, onEvent, onTrouble, isDone = hasEnded }: Waiting & { feed: EndFeed },
 ): Promise<JobView> {
   const { clock, random } = hub;
   const wakeUp = new WakeUp();
@@ -131,7 +136,7 @@ async function waitOnFeed(
       await wakeUp.wait({ signal, timeout: { clock, ms } });
       signal.throwIfAborted();
       try {
-        const { body: job } = await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal });
+        const job = await read();
         pace.answered();
         if (isDone(job)) return job;
       } catch (error) {
