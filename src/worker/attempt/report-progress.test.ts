@@ -37,3 +37,31 @@ test("nothing is sent once the attempt is over", async () => {
   await setImmediate();
   expect(sent).toEqual([]);
 });
+
+test("progress that has not changed is sent once, and again if it was lost", async () => {
+  const clock = handClock();
+  const sent: unknown[] = [];
+  let isAway = false;
+  const progress = async (_lease: unknown, report: object) => {
+    sent.push(report);
+    if (isAway) throw new Error("the hub is away");
+  };
+  const reporter = new ProgressReporter({ calls: { progress }, clock }, held, async () => {});
+  const report = async (percent: number, detail: string) => {
+    reporter.report(percent, detail);
+    await clock.pass(250);
+    await setImmediate();
+  };
+  await report(30, "reading");
+  await report(30, "reading");
+  await report(30, "writing");
+  isAway = true;
+  await report(40, "writing");
+  await report(40, "writing");
+  expect(sent).toEqual([
+    { progress: 30, detail: "reading" },
+    { progress: 30, detail: "writing" },
+    { progress: 40, detail: "writing" },
+    { progress: 40, detail: "writing" },
+  ]);
+});

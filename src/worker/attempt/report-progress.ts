@@ -9,12 +9,14 @@ type Report = { progress: number; detail?: string };
 
 type ProgressDeps = { calls: Pick<HubCalls, "progress">; clock: Clock };
 
-/** Reports the progress of an attempt: only the latest, and at most a few times a second. */
+/** Reports the progress of an attempt: only the latest, only when it has changed, and at most a few times a second. */
 export class ProgressReporter {
   readonly #deps: ProgressDeps;
   readonly #held: HeldJob;
   readonly #announce: () => Promise<void>;
   #latest: Report | undefined;
+  /** The last one that the hub was told, as far as is known. */
+  #told: Report | undefined;
   #pause: Timer | undefined;
   #deliveries = 0;
   #isOver = false;
@@ -43,10 +45,12 @@ export class ProgressReporter {
     const report = this.#latest;
     this.#latest = undefined;
     this.#pause = undefined;
-    if (report === undefined || this.#isOver) return;
+    if (report === undefined || this.#isOver || isSame(report, this.#told)) return;
+    this.#told = report;
     this.#pause = this.#deps.clock.setTimer(() => this.#send(), betweenMs);
     this.#deliver(report).catch(() => {
-      // A lost progress report does not matter; the next one is newer.
+      // A lost progress report does not matter; the next one is newer, or is sent although it is the same.
+      if (this.#told === report) this.#told = undefined;
     });
   }
 
@@ -58,4 +62,8 @@ export class ProgressReporter {
     if (isLatest && !this.#isOver)
       await this.#deps.calls.progress(this.#held.lease, report, this.#held.gone.signal);
   }
+}
+
+function isSame(one: Report, other: Report | undefined): boolean {
+  return one.progress === other?.progress && one.detail === other.detail;
 }
