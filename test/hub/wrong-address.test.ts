@@ -26,7 +26,7 @@ test("https to a hub without TLS is answered with http, and not with the advice 
 
 test("the gRPC port in place of the HTTP port is recognised, with either scheme", async () => {
   expect(await listAt("http", grpcPort())).toContain("gRPC port instead of the HTTP port");
-  expect(await listAt("https", grpcPort())).toContain("name its file with --ca");
+  expect(await listAt("https", grpcPort())).toContain("use the hub's HTTP port");
   const ca = join(hub.home, "certs/ca.crt");
   expect(await listAt("https", grpcPort(), "--ca", ca)).toContain("use the hub's HTTP port");
 });

@@ -52,7 +52,7 @@ export class Connection {
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("drain", () => this.#onStir?.());
     socket.once("end", () => this.#end());
-    socket.once("error", (error: NodeJS.ErrnoException) => this.#fail(error.code ?? error.message, error));
+    socket.once("error", (error: NodeJS.ErrnoException) => this.#fail(reasonOf(error), error));
     socket.once("close", () => this.#hangUp());
   }
 
@@ -178,4 +178,12 @@ export class Connection {
     this.#isGone = true;
     this.#onGone?.();
   }
+}
+
+/** The server speaks TLS, but not HTTP/1.1 in it. Node tells that only in a sentence of OpenSSL. */
+export const otherProtocol = "NO_APPLICATION_PROTOCOL";
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  const isRefused = error.code === "EPROTO" && error.message.includes("SSL alert number 120");
+  return isRefused ? otherProtocol : (error.code ?? error.message);
 }

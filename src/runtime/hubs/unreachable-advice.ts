@@ -1,3 +1,5 @@
+import { otherProtocol } from "../http/connection.ts";
+
 /** Codes of a certificate that no authority in our list has signed. */
 const untrusted: readonly string[] = [
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -11,6 +13,8 @@ export function unreachableAdvice({ protocol, host, origin }: URL, reason: strin
   const isTls = protocol === "https:";
   if (isTls && reason === "EPROTO")
     return `${host} does not speak TLS; if it is the hub's address, use http://${host}`;
+  if (isTls && reason === otherProtocol)
+    return `${host} does not speak HTTP/1.1, as a hub's gRPC port does not; use the hub's HTTP port`;
   if (isTls && reason.includes("CERTIFICATE_REQUIRED"))
     return `${host} asks for a client certificate, as a hub's gRPC port does; use the hub's HTTP port`;
   if (isTls && untrusted.includes(reason))
