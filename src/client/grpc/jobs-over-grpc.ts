@@ -56,10 +56,10 @@ export class JobsOverGrpc implements Jobs {
   }
 
   stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
-    const { clock, random } = this.#rpc;
+    const { clock, random, hasAnswered } = this.#rpc;
     const status = (signal: AbortSignal) => this.status(jobId, { signal });
     const read = (position: OutputPosition, signal: AbortSignal) => this.#read(jobId, position, signal);
-    return streamAttempts({ clock, random, status, read }, options);
+    return streamAttempts({ clock, random, hasAnswered, status, read }, options);
   }
 
   list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<JobStatus> {

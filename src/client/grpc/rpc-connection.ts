@@ -58,6 +58,8 @@ export class RpcConnection {
   #current: Promise<Current> | undefined;
   #mayHaveMoved = false;
   #isClosed = false;
+  /** Whether any call was answered. */
+  hasAnswered = false;
 
   constructor(options: RpcOptions, deps: RpcDeps = realDeps) {
     this.#options = options;
@@ -96,6 +98,7 @@ export class RpcConnection {
         for await (const part of client.exchange(name, request, limits)) {
           if (!hasBegun) current.choice.answered(index);
           hasBegun = true;
+          this.hasAnswered = true;
           yield part;
         }
         return;

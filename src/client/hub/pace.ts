@@ -5,7 +5,12 @@ import type { Clock } from "../../runtime/clock/clock.ts";
 /** A restart of the hub, or an upgrade with its migrations, is finished by then. */
 const outageMsMax = 300_000;
 
-type PaceDeps = { clock: Clock; random: () => number };
+type PaceDeps = {
+  clock: Clock;
+  random: () => number;
+  /** Whether this hub has answered the caller before. */
+  hasAnswered?: boolean;
+};
 
 /**
  * Paces the attempts to reach a hub again: short pauses first, then longer ones, and finally an error. Before the first
@@ -13,12 +18,13 @@ type PaceDeps = { clock: Clock; random: () => number };
  */
 export class Pace {
   readonly #deps: PaceDeps;
-  #hasWorked = false;
+  #hasWorked: boolean;
   #failedSinceMs: number | undefined;
   #pauses = 0;
 
   constructor(deps: PaceDeps) {
     this.#deps = deps;
+    this.#hasWorked = deps.hasAnswered ?? false;
   }
 
   /** The hub has answered: an outage, if there was one, has ended. */

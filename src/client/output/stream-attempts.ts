@@ -32,6 +32,8 @@ export type OutputPosition = { stream: OutputStream; attempt: number; offset: nu
 type StreamDeps = {
   clock: Clock;
   random: () => number;
+  /** Whether the hub has answered another call of this client: then it is away when it does not answer this one. */
+  hasAnswered?: boolean;
   status(signal: AbortSignal): Promise<JobStatus>;
   /** A chunk without data only shows that the hub has answered. */
   read(position: OutputPosition, signal: AbortSignal): AsyncIterable<{ data: Uint8Array; offset: number }>;
