@@ -108,6 +108,8 @@ browserSuite("finding things", () => {
         return page.locator(".row-window").evaluate((rows) => rows.clientHeight);
       })
       .toBeGreaterThan(7_000);
+    // A page that is not live yet has a bar above its rows.
+    await page.locator(".side").getByText("Live").waitFor();
     await page.evaluate("scrollTo(0, 6000)");
     await expect.poll(() => page.evaluate("scrollY")).toBe(6_000);
     await expect.poll(inView).not.toBe("");

@@ -113,8 +113,8 @@ const worker = new Worker({ url, token, dataDir, workerId })
     return new Promise((resolve) => signal.addEventListener("abort", () => resolve(console.log("aborted"))));
   });
 await worker.start();
-console.log("started");
 process.once("SIGTERM", () => worker.stop());
+console.log("started");
 `,
   );
   return file;
