@@ -19,13 +19,7 @@ export const installPackages = {
     return true;
   },
   run() {
-    let result = npm("ci");
-    // A lock file that was written on one platform can lack the optional binaries of the others, and `npm ci`
-    // refuses it whole. `install --no-save` keeps every locked version and leaves the lock file alone. It is
-    // only tried when package.json asks for what was locked, so that it cannot choose versions of its own.
-    if (result.status !== 0 && result.output.includes("EUSAGE") && lockAnswersManifest()) {
-      result = npm("install", "--no-save");
-    }
+    const result = npm("ci");
     if (result.status !== 0) {
       // npm prints the cause first; the usage text after it does not help here.
       process.stderr.write(`${result.output.trim().split("\n").slice(0, linesShownMax).join("\n")}\n`);
