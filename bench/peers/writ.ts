@@ -10,8 +10,8 @@ import { paramsOf, type Rival, sleep } from "./rival.ts";
 const clearConcurrency = 50;
 
 /** Writ as its users have it: the SDK's client and worker, every signature checked, the whole history kept. */
-export async function openWrit(hub: { url: string; token: string }): Promise<Rival> {
-  const writ = new Writ(hub);
+export async function openWrit({ url, token }: { url: string; token: string }): Promise<Rival> {
+  const writ = new Writ({ url, token });
   const dir = mkdtempSync(join(tmpdir(), "writ-bench-worker-"));
 
   const isEmpty = async () => {
@@ -20,7 +20,7 @@ export async function openWrit(hub: { url: string; token: string }): Promise<Riv
   };
   const work: Rival["work"] = async (concurrency, onJob) => {
     const workerId = `bench-${randomUUID()}`;
-    const worker = new Worker({ ...hub, workerId, concurrency, dataDir: join(dir, workerId) });
+    const worker = new Worker({ url, token, workerId, concurrency, dataDir: join(dir, workerId) });
     worker.handle("noop", async () => {
       onJob();
       return null;
