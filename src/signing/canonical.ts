@@ -1,5 +1,5 @@
 import { WritError } from "../core/errors.ts";
-import { Decimal, type JsonObject, type JsonValue } from "../core/text/json-value.ts";
+import { CanonicalText, Decimal, type JsonObject, type JsonValue } from "../core/text/json-value.ts";
 import { depthCeiling, depthMaxDefault, parseJson } from "./parse-json.ts";
 
 /**
@@ -94,6 +94,7 @@ function writeValue(value: JsonValue, depth: number, known?: KnownPart): string 
   if (value === null) return "null";
   if (typeof value !== "object") throw refusal(`a ${typeof value} has no canonical form`);
   if (value instanceof Decimal) return pythonFloatRepr(value.valueOf());
+  if (value instanceof CanonicalText) return value.text;
   if (known !== undefined && value === known.value) return known.text;
   // A parsed value cannot be this deep, but a value that contains itself can.
   if (depth >= depthCeiling)

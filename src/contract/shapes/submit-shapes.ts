@@ -30,7 +30,7 @@ const priorityOrDefault = z
 const delayMsMax = 366 * 86_400_000;
 
 /** What a producer sends: a document without the fields that only the hub decides, and with a few alternative spellings. */
-const submissionFields = jobDocument
+export const submissionFields = jobDocument
   .omit({ tenant_id: true, user_id: true, created_at_ts: true, status: true })
   .partial(filledIn)
   .extend({
@@ -76,7 +76,7 @@ export const promptJob = { type: "delegate", agent: "default", field: "metadata.
 type Problem = { path: string; message: string };
 
 /** Rules that concern several fields: fields that exclude, require or limit one another. */
-function contradictions(job: SubmissionFields): Problem[] {
+export function contradictions(job: SubmissionFields): Problem[] {
   return [
     ...typeProblems(job),
     ...timeProblems(job),

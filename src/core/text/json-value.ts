@@ -1,7 +1,7 @@
 import { WritError } from "../errors.ts";
 
 /** The values of strict JSON: integers are numbers, and everything written with `.`, `e` or `E` is a Decimal. */
-export type JsonValue = null | boolean | number | string | Decimal | JsonValue[] | JsonObject;
+export type JsonValue = null | boolean | number | string | Decimal | CanonicalText | JsonValue[] | JsonObject;
 
 /** Parsed objects have no prototype, so no untrusted key can reach one. */
 export type JsonObject = { [key: string]: JsonValue };
@@ -27,6 +27,19 @@ export class Decimal {
   }
 }
 
+/** A value that is known by its canonical form alone. It is written as it stands, and read only if somebody asks for it. */
+export class CanonicalText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  toJSON(): unknown {
+    return JSON.parse(this.text);
+  }
+}
+
 /**
  * Converts a parsed value to ordinary data, for code that never signs it again. Keys are defined, not assigned, because
  * assigning to `__proto__` would set the prototype.
@@ -34,6 +47,7 @@ export class Decimal {
 export function toPlain(value: JsonValue): unknown {
   if (value === null || typeof value !== "object") return value;
   if (value instanceof Decimal) return value.valueOf();
+  if (value instanceof CanonicalText) return value.toJSON();
   if (Array.isArray(value)) return value.map(toPlain);
   const plain: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {

@@ -5,6 +5,7 @@ import { invalidArgument, WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { Identity } from "../../core/identity.ts";
 import type { JobToken } from "../../signing/job-token.ts";
+import { parseJson } from "../../signing/parse-json.ts";
 import { authenticate, type Credentials } from "../use-cases/access/authenticate.ts";
 import { callerOf } from "../use-cases/access/caller-of.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
@@ -12,8 +13,9 @@ import { recordDenial } from "../use-cases/access/record-denial.ts";
 import { checkSession } from "../use-cases/access/sessions.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
 import { authenticateJob, isJobToken } from "../use-cases/files/authenticate-job.ts";
+import { readPlainBatch, readPlainJob } from "../use-cases/jobs/plain-submissions.ts";
 import { compressReply } from "./bodies/compress-reply.ts";
-import { hungUp, readBytes, readJson } from "./bodies/read-body.ts";
+import { hungUp, keysMaxOf, readBytes, readJsonText } from "./bodies/read-body.ts";
 import type { AnyAnswer, Call, HttpDeps } from "./call.ts";
 import { checkBrowser, credentialsOf, originOf, sessionHeader } from "./credentials.ts";
 import { type Exchange, headerOf } from "./exchange.ts";
@@ -46,7 +48,7 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
     request = {
       params: route.params && parseShape(route.params, served.params),
       query: route.query && parseShape(route.query, queryOf(exchange.search)),
-      body: await bodyOf(deps, { route, incoming, caller }),
+      body: await bodyOf(deps, { name, incoming, caller }),
     };
     const call = {
       deps,
@@ -127,9 +129,14 @@ function queryOf(search: string): Record<string, string> {
 
 async function bodyOf(
   { bodies }: HttpDeps,
-  request: { route: Route; incoming: IncomingMessage; caller: { identity: Identity; origin: Origin } },
+  request: {
+    name: RouteName;
+    incoming: IncomingMessage;
+    caller: { identity: Identity; origin: Origin };
+  },
 ): Promise<unknown> {
-  const { route, incoming, caller } = request;
+  const { name, incoming, caller } = request;
+  const route: Route = routes[name];
   const limits = {
     bytesMax: route.bodyBytesMax ?? bodyBytes.ordinary,
     bodies,
@@ -137,9 +144,18 @@ async function bodyOf(
   };
   if (route.bodyKind === "bytes") return readBytes(incoming, limits);
   if (route.body === undefined) return undefined;
-  const json = await readJson(incoming, limits);
-  return parseShape(route.body, json);
+  const text = await readJsonText(incoming, limits);
+  const keysMax = keysMaxOf(limits.bytesMax);
+  const plain = text === undefined ? null : (plainReaders[name]?.(text, keysMax) ?? null);
+  if (plain !== null) return plain;
+  return parseShape(route.body, text === undefined ? undefined : parseJson(text, { keysMax }));
 }
+
+/** Readers of common bodies; null for a body that the strict parser has to read. */
+const plainReaders: Partial<Record<RouteName, (text: string, keysMax: number) => unknown>> = {
+  submitJob: readPlainJob,
+  submitJobs: readPlainBatch,
+};
 
 function hangUpSignal({ outgoing }: Exchange): AbortSignal {
   const abort = new AbortController();

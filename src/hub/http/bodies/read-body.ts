@@ -1,7 +1,5 @@
 import type { IncomingMessage } from "node:http";
 import { WritError } from "../../../core/errors.ts";
-import type { JsonValue } from "../../../core/text/json-value.ts";
-import { parseJson } from "../../../signing/parse-json.ts";
 import type { OpenBodies } from "./open-bodies.ts";
 
 type BodyLimits = { bytesMax: number; bodies: OpenBodies; caller: string };
@@ -46,15 +44,15 @@ function collect(incoming: IncomingMessage, { bytesMax, bodies, caller }: BodyLi
 /** Nobody is left to be told, and nothing is wrong with the hub. */
 export const hungUp = new WritError("HTTP_ERROR", "the client has hung up");
 
-/** Strict JSON, or undefined if there is no body. */
-export async function readJson(
+/** The text of a JSON body, or undefined if there is no body. */
+export async function readJsonText(
   incoming: IncomingMessage,
   limits: BodyLimits,
-): Promise<JsonValue | undefined> {
+): Promise<string | undefined> {
   const bytes = await readBytes(incoming, limits);
   if (bytes.length === 0) return undefined;
   checkType(incoming.headers["content-type"] ?? "");
-  return parseJson(decode(bytes), { keysMax: keysMaxOf(limits.bytesMax) });
+  return decode(bytes);
 }
 
 /** JSON is UTF-8. A body that claims another charset is refused, not read as something that its sender did not mean. */

@@ -15,11 +15,12 @@ import type { NewJob } from "../../../core/jobs/job.ts";
 import { queueKey } from "../../../core/jobs/queue-key.ts";
 import type { LimitsText } from "../../../core/limits.ts";
 import { inputsOf, outputFolderDefault } from "../../../core/storage-policy.ts";
-import type { JsonValue } from "../../../core/text/json-value.ts";
+import { CanonicalText, type JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize, canonicalWriter, type KnownPart } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
+import { parseJson } from "../../../signing/parse-json.ts";
 
-type Author = { tenantId: string; userId: string };
+export type Author = { tenantId: string; userId: string };
 
 /** What a transport has filled into a submission by itself: it applies, but the producer did not ask for it. */
 export type Defaulted = { maxAttempts: boolean; limits: readonly (keyof LimitsText)[] };
@@ -44,11 +45,11 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     queueKey: keyOf(document),
     document: text,
     ...inputsIn(document),
-    summary: text.length <= smallDocumentBytes ? null : canonicalize(summaryOf(document)),
+    summary: text.length <= smallDocumentBytes ? null : canonicalize(summaryOf(withValues(document, text))),
     documentSha256: sha256Hex(text),
     idempotencyKey: document.idempotency_key,
     isKeyChosen: submission.idempotency_key !== undefined,
-    requestHash: isNamed ? hashOf(submission, known) : null,
+    requestHash: isNamed ? sha256Hex(requestText(submission, known)) : null,
     maxAttempts: document.max_attempts,
     attemptsChosen: submission.max_attempts !== undefined && made.defaulted?.maxAttempts !== true,
     limitsDefaulted: made.defaulted?.limits.join(",") || null,
@@ -76,12 +77,19 @@ function sharedPart({ params, run }: JobSubmission): KnownPart | undefined {
 }
 
 /** A call that is repeated is the same request, although a tracing library gives each try a span of its own. */
-function hashOf(submission: JobSubmission, known: KnownPart | undefined): string {
-  return sha256Hex(writeSubmission({ ...submission, traceparent: undefined }, known));
+export function requestText(submission: JobSubmission, known?: KnownPart): string {
+  return writeSubmission({ ...submission, traceparent: undefined }, known);
 }
 
 /** A list reads documents up to this size whole; that costs less than keeping a summary of each beside it. */
-const smallDocumentBytes = 2048;
+export const smallDocumentBytes = 2048;
+
+/** Which fields a list cuts depends on their values, and not on how they came. */
+function withValues(document: JobDocument, text: string): JobDocument {
+  return "params" in document.run && document.run.params instanceof CanonicalText
+    ? (parseJson(text) as unknown as JobDocument)
+    : document;
+}
 
 function summaryOf(document: JobDocument): JsonValue {
   return summarizeDocument(document) as unknown as JsonValue;
@@ -154,7 +162,7 @@ function timeoutOf(submission: JobSubmission, max: number): number {
 }
 
 /** Keys are stored as hashes of one form; a producer's own key is hashed together with its tenant. */
-function idempotencyKeyOf(given: string | undefined, tenantId: string, jobId: string): string {
+export function idempotencyKeyOf(given: string | undefined, tenantId: string, jobId: string): string {
   if (given === undefined) return `sha256:${sha256Hex(jobId)}`;
   if (/^sha256:[0-9a-f]{64}$/.test(given)) return given;
   return `sha256:${sha256Hex(`${tenantId}\n${given}`)}`;

@@ -7,8 +7,9 @@ import type { SubmitOutcome } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { traceSubmitted } from "../../services/trace-jobs.ts";
 import { checkRate } from "../access/check-rate.ts";
-import { buildDocument, type Defaulted } from "./build-document.ts";
+import type { Defaulted } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
+import { makeDocuments } from "./make-documents.ts";
 
 export type SubmittedJob = { id: string; status: JobState; existed: boolean };
 
@@ -35,13 +36,7 @@ export async function submitJobs(
     });
   }
   const nowMs = deps.clock.nowMs();
-  const jobs = submissions.map((submission) =>
-    buildDocument(submission, author, {
-      jobId: submission.job_id ?? deps.ids.jobId(nowMs),
-      nowMs,
-      defaulted,
-    }),
-  );
+  const jobs = makeDocuments(submissions, author, { nowMs, defaulted, newId: () => deps.ids.jobId(nowMs) });
   await deps.failpoint("submit.beforeCommit");
   const outcome = await deps.store.submitJobs({ jobs, maxPending: quota.max_pending ?? null, origin });
   await deps.failpoint("submit.afterCommit");
