@@ -38,7 +38,8 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
     busyTimeoutMs: 0,
     failpointModule: null,
   };
-  const reader = new Reader(readActs, { ...readerSettings, file: database.file }, () => {});
+  const opened = { file: database.file, form: database.driver.form };
+  const reader = new Reader(readActs, { ...readerSettings, ...opened }, () => {});
   let isTimed = false;
   let commits = 0;
   const thread = (answer: (requests: Request[]) => Parameters<StoreProxy["receive"]>[0][]) => {
@@ -60,7 +61,7 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
       if (isFirst) later(groupMs, work);
     };
     const proxy = new StoreProxy((message) => queueMicrotask(() => post(message)));
-    proxy.receive({ kind: "opened", file: database.file });
+    proxy.receive({ kind: "opened", ...opened });
     return proxy;
   };
   const writes = thread((requests) => {

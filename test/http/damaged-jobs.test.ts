@@ -54,5 +54,5 @@ test("A8: damage is recorded once for each job, however often it is read", async
   await tamperWith(hub.home).editJob(id, "priority", 9);
   for (let time = 0; time < 3; time++) expect(await view(id)).toMatchObject({ damaged: ["document"] });
   const found = corruptions(id);
-  expect(found).toMatchObject([{ tenant_id: "acme", details: { job_id: id, parts: ["document"] } }]);
+  expect(found).toMatchObject([{ tenant_id: "acme", job_id: id, details: { parts: ["document"] } }]);
 });

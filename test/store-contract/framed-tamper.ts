@@ -13,9 +13,9 @@ type Place = { frame: number; place: number };
 type Row = Place & { seq: number };
 
 /** What somebody with access to the file could do to rows and frames, on a connection of their own. */
-export function framedTamper(path: string): Tamper {
+export function framedTamper(path: string, key: Buffer = macKey): Tamper {
   const edit = async (act: (sql: Connection) => void): Promise<void> => {
-    writeRows(path);
+    writeRows(path, key);
     const sql = new Connection(path, 5_000);
     try {
       act(sql);
@@ -91,8 +91,8 @@ export function framedTamper(path: string): Tamper {
 }
 
 /** Somebody who edits rows finds all of them, because they are written within a moment. */
-function writeRows(path: string): void {
-  const settings = { path, macKey, busyTimeoutMs: 5_000, failpointModule: null };
+function writeRows(path: string, key: Buffer): void {
+  const settings = { path, macKey: key, busyTimeoutMs: 5_000, failpointModule: null };
   const database = new Database(framedDriver, settings, () => {});
   commitGroup(database, [{ id: 1, act: "flushIndex", input: null }]);
   database.close();

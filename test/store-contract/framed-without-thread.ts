@@ -12,9 +12,9 @@ import { connect } from "./sqlite-without-thread.ts";
 export async function openFramedWithoutThread({ path, macKey }: SqliteSettings): Promise<Store> {
   const settings = { path, macKey, busyTimeoutMs: 5_000, failpointModule: null };
   const writer = connect((port) => void serve(framedDriver, port, settings));
-  const file = await writer.opened;
+  const opened = await writer.opened;
   const reads = new ReadProxy(() =>
-    connect((port) => void serveReads(readActs, port, { ...settings, file })),
+    connect((port) => void serveReads(readActs, port, { ...settings, ...opened })),
   );
   return writer.store(flushedReads(writer, reads));
 }

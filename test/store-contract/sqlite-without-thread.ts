@@ -13,9 +13,9 @@ import type { Store } from "../../src/store/store.ts";
 export async function openWithoutThread({ path, macKey }: SqliteSettings): Promise<Store> {
   const settings = { path, macKey, busyTimeoutMs: 5_000, failpointModule: null };
   const writer = connect((port) => void serve(sqliteDriver, port, settings));
-  const file = await writer.opened;
+  const opened = await writer.opened;
   return writer.store(
-    new ReadProxy(() => connect((port) => void serveReads(readActs, port, { ...settings, file }))),
+    new ReadProxy(() => connect((port) => void serveReads(readActs, port, { ...settings, ...opened }))),
   );
 }
 

@@ -1,16 +1,20 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import type { Connection } from "../../src/store/sqlite/database/connection.ts";
+import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { postgresTamper } from "../store-contract/postgres-tamper.ts";
 import { sqliteTamper } from "../store-contract/sqlite-tamper.ts";
 import type { Tamper } from "../store-contract/under-test.ts";
+import { framedEvents, framedStatuses, tamperWithFrames, withWrittenRows } from "./framed-database.ts";
 import { databaseUrlOf } from "./home-database.ts";
 import { postgresSnapshot } from "./postgres-snapshot.ts";
 import { querySync, type Row } from "./query-sync.ts";
 
 /** A refusal may leave an event behind, with what the hub makes of events by itself, and nothing else. */
 const notState = `name NOT LIKE 'sqlite_%'
-  AND name NOT IN ('events', 'audit_seals', 'audit_marks', 'log_readers', 'outbox', 'watched', 'statistics')`;
+  AND name NOT IN ('events', 'audit_seals', 'audit_marks', 'log_readers', 'outbox', 'watched', 'statistics')
+  AND name NOT IN ('frames', 'payloads', 'timelines')`;
 
 /** One hash over every table but the event log, read by a second connection: equal hashes, nothing has changed. */
 export function snapshot(home: string): string {
@@ -21,7 +25,7 @@ export function snapshot(home: string): string {
   const dataVersion = dataVersionOf(reader.database);
   if (reader.dataVersion !== dataVersion) {
     reader.dataVersion = dataVersion;
-    reader.hash = hashOf(reader.database);
+    reader.hash = isFramed(home) ? withWrittenRows(home, hashOf) : hashOf(readingWith(reader.database));
   }
   return reader.hash;
 }
@@ -34,23 +38,33 @@ function dataVersionOf(database: DatabaseSync): number {
   return Number(database.prepare("PRAGMA data_version").get()?.["data_version"]);
 }
 
-function hashOf(database: DatabaseSync): string {
+type Reading = Pick<Connection, "all">;
+
+function readingWith(database: DatabaseSync): Reading {
+  return {
+    all: <R>(text: string, ...values: SQLInputValue[]) => database.prepare(text).all(...values) as R[],
+  };
+}
+
+function hashOf(database: Reading): string {
   const hash = createHash("sha256");
-  const tables = database
-    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND ${notState} ORDER BY name`)
-    .all() as { name: string }[];
+  const tables = database.all<{ name: string }>(
+    `SELECT name FROM sqlite_schema WHERE type = 'table' AND ${notState} ORDER BY name`,
+  );
   for (const { name } of tables) {
-    const rows = database.prepare(`SELECT * FROM "${name}"`).all();
+    const rows = database.all<Record<string, unknown>>(`SELECT * FROM "${name}"`);
     const texts = rows.map((row) => stateOf(name, row)).filter((text) => text !== "");
     for (const text of texts.sort()) hash.update(`${name} ${text}\n`);
   }
   return hash.digest("hex");
 }
 
+const notStateTallies = ["event_seq", "output_bytes", "flushed_frame"];
+
 /** A row as text, without what counts events, and without the sizes of outputs, which the hub notes when it likes. */
 function stateOf(table: string, row: Record<string, unknown>): string {
-  if (table === "tallies" && (row["name"] === "event_seq" || row["name"] === "output_bytes")) return "";
-  const { event_count: _, output_sizes: _sizes, output_bytes: _bytes, ...state } = row;
+  if (table === "tallies" && notStateTallies.includes(String(row["name"]))) return "";
+  const { event_count: _, event_frames: _frames, output_sizes: _sizes, output_bytes: _bytes, ...state } = row;
   return JSON.stringify(state);
 }
 
@@ -67,6 +81,7 @@ export type StoredEvent = {
 
 /** The event log as it lies on the disk, after a place in it. */
 export function readEvents(home: string, afterSeq = 0): StoredEvent[] {
+  if (isFramed(home)) return framedEvents(home, afterSeq);
   const rows = ask(home, (seq) => `SELECT * FROM events WHERE seq > ${seq} ORDER BY seq`, afterSeq);
   return rows.map((row) => ({
     ...(row as unknown as StoredEvent),
@@ -76,11 +91,14 @@ export function readEvents(home: string, afterSeq = 0): StoredEvent[] {
 }
 
 export function lastSeq(home: string): number {
+  if (isFramed(home))
+    return Number(readRows(home, "SELECT max(last_event) AS seq FROM frames")[0]?.["seq"] ?? 0);
   return Number(ask(home, () => "SELECT max(seq) AS seq FROM events")[0]?.["seq"] ?? 0);
 }
 
 /** The status of every job, by its id. */
 export function readStatuses(home: string): Map<string, string> {
+  if (isFramed(home)) return framedStatuses(home);
   const jobs = databaseUrlOf(home) === null ? "jobs" : "jobs JOIN job_states USING (seq)";
   const rows = ask(home, () => `SELECT id, status FROM ${jobs}`);
   return new Map(rows.map(({ id, status }) => [String(id), String(status)]));
@@ -89,7 +107,13 @@ export function readStatuses(home: string): Map<string, string> {
 /** What somebody can do who reaches the database and not the hub's keys. */
 export function tamperWith(home: string): Tamper {
   const url = databaseUrlOf(home);
-  return url === null ? sqliteTamper(pathOf(home)) : postgresTamper(async () => url);
+  if (url !== null) return postgresTamper(async () => url);
+  return isFramed(home) ? tamperWithFrames(home) : sqliteTamper(pathOf(home));
+}
+
+/** Whether the database of this home is a file that keeps jobs in group frames. */
+export function isFramed(home: string): boolean {
+  return databaseUrlOf(home) === null && readFileForm(pathOf(home)) === "frames";
 }
 
 /** Asks whichever database the home has. `text` is given how its one value is written there. */

@@ -1,4 +1,3 @@
-import { readActs } from "../../store/sqlite/reads/read-acts.ts";
 import { startReading } from "../../store/sqlite/thread/start-reading.ts";
 import { showJobs } from "../views/show-jobs.ts";
 
@@ -6,4 +5,4 @@ import { showJobs } from "../views/show-jobs.ts";
  * The thread that reads beside the writes. It also writes the pages of lists as their readers see them, so that the main
  * loop, in which submissions wait, only passes them on. Why: ADR 0070.
  */
-startReading(readActs, showJobs);
+void startReading(showJobs);

@@ -6,9 +6,11 @@ import type { SealFindings } from "../../store/jobs/seal-check.ts";
 import type { AuditReader } from "../../store/log/audit-reader.ts";
 import { openDatabaseCopy as openSqliteCopy } from "../../store/sqlite/database/copy-database.ts";
 import { planMigration as planSqlite } from "../../store/sqlite/database/plan-migration.ts";
+import {
+  findBrokenSeals as findInSqlite,
+  openAuditReader as openSqliteAudit,
+} from "../../store/sqlite/forms/readers.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
-import { openAuditReader as openSqliteAudit } from "../../store/sqlite/reads/audit-reader.ts";
-import { findBrokenSeals as findInSqlite } from "../../store/sqlite/reads/seal-reader.ts";
 import type { Store } from "../../store/store.ts";
 import { lockDatabase as lockFile } from "./database-lock.ts";
 import type { DatabasePlace } from "./database-place.ts";
@@ -21,7 +23,9 @@ export async function openStore(
   place: DatabasePlace,
   { macKey, term, inUse }: { macKey: Buffer; term?: () => number | null; inUse?: DatabaseInUse | undefined },
 ): Promise<Store> {
-  if (place.kind === "file") return openSqliteStore({ path: place.path, macKey, readerProgram });
+  if (place.kind === "file") {
+    return openSqliteStore({ path: place.path, newForm: place.newForm, macKey, readerProgram });
+  }
   const { openPostgresStore } = await import("../../store/postgres/open-store.ts");
   return openPostgresStore({ url: place.url, macKey, ...(term && { term }), ...(inUse && { inUse }) });
 }
@@ -54,7 +58,7 @@ export async function openDatabaseCopy(
 
 /** What the next start would change in the database. */
 export async function planMigration(place: DatabasePlace): Promise<MigrationPlan> {
-  if (place.kind === "file") return planSqlite(place.path);
+  if (place.kind === "file") return planSqlite(place.path, place.newForm);
   const { planMigration: plan } = await import("../../store/postgres/database/plan-migration.ts");
   return plan(place.url);
 }

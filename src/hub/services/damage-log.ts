@@ -27,7 +27,7 @@ export class DamageLog {
     this.#recorded.add(key);
     const { store, clock, logger } = this.#deps;
     logger.error({ job_id: job?.id, parts, error }, "the database is damaged");
-    const details = job === null ? { error } : { job_id: job.id, parts, error };
+    const details = job === null ? { error } : { parts, error };
     const owner = { tenantId: job?.tenantId ?? null, jobId: job?.id ?? null, ownerId: null };
     try {
       await store.recordEvents({

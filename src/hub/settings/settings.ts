@@ -53,6 +53,7 @@ const declarations = {
   plaintext: { name: "WRIT_PLAINTEXT", parse: boolean(), default: false },
   trustedProxies: { name: "WRIT_TRUSTED_PROXIES", parse: addresses, default: null },
   sqlitePath: { name: "SQLITE_PATH", parse: text(), default: null },
+  sqliteForm: { name: "WRIT_SQLITE_FORM", parse: oneOf(["rows", "frames"]), default: "rows" },
   databaseUrl: {
     name: "WRIT_DATABASE_URL",
     parse: text({
@@ -267,7 +268,7 @@ export function lookAtSettings({ home, env }: Pick<SettingInput, "home" | "env">
 /** Where the database and the keys of a home are: in it, or where the settings say. */
 export function placesOf(
   home: string,
-  settings: Pick<HubSettings, "sqlitePath" | "databaseUrl" | "keysDir">,
+  settings: Pick<HubSettings, "sqlitePath" | "sqliteForm" | "databaseUrl" | "keysDir">,
 ): { database: DatabasePlace; keysDir: string } {
   return { database: databaseOf(home, settings), keysDir: settings.keysDir ?? join(home, "keys") };
 }

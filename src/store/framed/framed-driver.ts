@@ -14,6 +14,7 @@ import { migrate } from "./schema.ts";
 
 /** A frame for each group of acts; rows are an index that is written later. Why: ADR 0116. */
 export const framedDriver: GroupDriver<Context, ContextMark> = {
+  form: "frames",
   migrate,
   load: loadContext,
   runAct,

@@ -48,6 +48,10 @@ export class SealCheck {
 }
 
 /** It can never be retried. */
-function isRefused({ status, failCode, failDetail }: SealedJob): boolean {
+export function isRefused({
+  status,
+  failCode,
+  failDetail,
+}: Pick<JobRecord, "status" | "failCode" | "failDetail">): boolean {
   return status === "failed" && failCode === "SECURITY_VIOLATION" && failDetail === "INVALID_SIGNATURE";
 }

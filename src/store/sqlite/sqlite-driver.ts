@@ -8,6 +8,7 @@ import type { GroupDriver } from "./thread/group-driver.ts";
 
 /** A row for each job, document and event. Why: ADR 0116. */
 export const sqliteDriver: GroupDriver<Context, ReturnType<typeof markContext>> = {
+  form: "rows",
   migrate,
   load: createContext,
   // It keeps nothing back, so nobody asks it for `flushIndex`.

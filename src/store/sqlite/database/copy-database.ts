@@ -12,6 +12,7 @@ import {
   refuseOtherSchema,
 } from "../../database/database-copy.ts";
 import { RowPage } from "../../jobs/row-page.ts";
+import { framedSchema } from "../forms/file-form.ts";
 import { Connection, type SqlValue } from "./connection.ts";
 import { insertTexts, selectText } from "./copy-texts.ts";
 import { getMove, setMove } from "./database-move.ts";
@@ -25,6 +26,7 @@ export function openDatabaseCopy(path: string, { isTarget }: { isTarget: boolean
   if (isNew && !isTarget) throw new WritError("CONFIG_INVALID", `there is no database at ${path}`);
   const sql = new Connection(path, busyTimeoutMs, { isOfHub: true });
   try {
+    if (schemaVersion(sql) === framedSchema) throw cannotCopy(path);
     if (isNew) migrate(sql, () => {});
     else refuseOtherSchema(path, schemaSteps(), schemaVersion(sql));
     return new SqliteCopy(sql, path);
@@ -32,6 +34,13 @@ export function openDatabaseCopy(path: string, { isTarget }: { isTarget: boolean
     sql.close();
     throw error;
   }
+}
+
+function cannotCopy(path: string): WritError {
+  return new WritError(
+    "CONFIG_INVALID",
+    `the database ${path} keeps jobs in group frames, which this program cannot copy yet; only databases that keep them in rows can be moved`,
+  );
 }
 
 class SqliteCopy implements DatabaseCopy {

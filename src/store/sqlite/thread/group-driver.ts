@@ -1,6 +1,7 @@
 import type { NoticeBuilder } from "../../jobs/notice-builder.ts";
 import type { Tallies } from "../counts/tallies.ts";
 import type { Connection } from "../database/connection.ts";
+import type { FileForm } from "../forms/file-form.ts";
 import type { Failpoint } from "./failpoint.ts";
 import type { WireAct } from "./wire.ts";
 
@@ -15,6 +16,8 @@ export type GroupContext = {
 
 /** A store in one SQLite file, as the thread that commits groups of acts sees it. Why: ADR 0116. */
 export type GroupDriver<Context extends GroupContext, Mark = unknown> = {
+  /** Which files it opens. */
+  readonly form: FileForm;
   /** Brings the schema up to date and returns its version. */
   migrate(sql: Connection, failpoint: Failpoint): number;
   /** Reads what memory holds of the file. */

@@ -1,5 +1,4 @@
-import { readActs } from "../reads/read-acts.ts";
 import { startReading } from "./start-reading.ts";
 
 /** The thread that reads beside the writes, for programs that show no pages to anybody. Why: ADR 0059. */
-startReading(readActs);
+void startReading();

@@ -1,5 +1,4 @@
 import type { MessagePort } from "node:worker_threads";
-import { WritError } from "../../../core/errors.ts";
 import { Database } from "../database/database.ts";
 import { storeUnavailable } from "../database/sqlite-error.ts";
 import { drainPort } from "./drain-port.ts";
@@ -22,12 +21,10 @@ export async function serve<C extends GroupContext>(
   try {
     database = new Database(driver, settings, await loadFailpoint(settings.failpointModule));
   } catch (error) {
-    const { code, message, details } = error instanceof WritError ? error : storeUnavailable(error);
-    post({ kind: "failed", error: { code, message, details } });
-    port.close();
+    refuseToOpen(port, error);
     return;
   }
-  post({ kind: "opened", file: database.file });
+  post({ kind: "opened", file: database.file, form: driver.form });
   const rest = new Rest(() => void commitGroup(database, [{ id: 0, act: "flushIndex", input: null }]));
   port.on("message", (message: ToThread) => {
     // Everything that arrives while one group is being committed becomes part of the next one.
@@ -40,6 +37,15 @@ export async function serve<C extends GroupContext>(
     post({ kind: "closed" });
     port.close();
   });
+}
+
+/** Tells the other side why there is no database. */
+export function refuseToOpen(port: MessagePort, error: unknown): null {
+  const { code, message, details } = storeUnavailable(error);
+  const failed: FromThread = { kind: "failed", error: { code, message, details } };
+  port.postMessage(failed);
+  port.close();
+  return null;
 }
 
 const restMs = 250;

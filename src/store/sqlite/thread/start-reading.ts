@@ -3,21 +3,18 @@ import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type { ShowJobs } from "../../jobs/job-list.ts";
-import type { Connection } from "../database/connection.ts";
-import type { ReadActs } from "./reader.ts";
+import { loadReadActs } from "../forms/load-form.ts";
 import { serveReads } from "./serve-reads.ts";
 import type { ReaderSettings } from "./wire.ts";
 
 /** About a third of the time that an ordinary thread would get. */
 const readerPriority = 5;
 
-/** For the program of a thread that reads beside the writes. Why: ADR 0059, ADR 0070. */
-export function startReading<Context extends { readonly sql: Connection }>(
-  acts: ReadActs<Context>,
-  show?: ShowJobs,
-): void {
+/** For the program of a thread that reads beside the writes, from a file of either form. Why: ADR 0059, ADR 0070. */
+export async function startReading(show?: ShowJobs): Promise<void> {
   yieldToOthers();
-  void serveReads(acts, parentPort!, workerData as ReaderSettings, show);
+  const settings = workerData as ReaderSettings;
+  await serveReads(await loadReadActs(settings.form), parentPort!, settings, show);
 }
 
 /**

@@ -1,7 +1,16 @@
 import { WritError } from "../../../core/errors.ts";
 import { type ActName, actNames, isRead } from "../../act-names.ts";
 import type { CommitNotice, Store } from "../../store.ts";
-import type { Answer, ErrorText, FromThread, ReadAnswer, Request, ToThread, WireAct } from "./wire.ts";
+import type {
+  Answer,
+  ErrorText,
+  FromThread,
+  Opened,
+  ReadAnswer,
+  Request,
+  ToThread,
+  WireAct,
+} from "./wire.ts";
 
 /** Beyond this many waiting callers, further ones are told at once to try again. */
 const waitingMax = 100_000;
@@ -19,13 +28,12 @@ type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
  * Why: ADR 0060, ADR 0073.
  */
 export class StoreProxy {
-  /** Which file was opened. */
-  readonly opened: Promise<string | null>;
+  readonly opened: Promise<Opened>;
   readonly #post: (message: ToThread) => void;
   readonly #onTransaction: (acts: number) => void;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<(notice: CommitNotice) => void>();
-  readonly #opening = Promise.withResolvers<string | null>();
+  readonly #opening = Promise.withResolvers<Opened>();
   readonly #ended = Promise.withResolvers<void>();
   #outbox: Request[] = [];
   /** Answers of the last transaction that are still to be given. */
@@ -62,7 +70,7 @@ export class StoreProxy {
   receive(message: FromThread): void {
     // Answers stay in the order of their transactions.
     this.#settleLate();
-    if (message.kind === "opened") this.#opening.resolve(message.file);
+    if (message.kind === "opened") this.#opening.resolve(message);
     if (message.kind === "failed") this.#opening.reject(toError(message.error));
     if (message.kind === "read") this.#settle(message.answer);
     if (message.kind !== "batch") return;

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../../core/errors.ts";
 import type { ActName } from "../../act-names.ts";
 import type { CommitNotice } from "../../store.ts";
+import type { FileForm } from "../forms/file-form.ts";
 
 /** The messages between the hub's thread and a thread of the database. Why: ADR 0003. */
 
@@ -11,8 +12,13 @@ export type ThreadSettings = {
   failpointModule: string | null;
 };
 
-/** `file` is the database that the writing thread has opened, as in FileGuard. */
-export type ReaderSettings = ThreadSettings & { file: string | null };
+/** For a thread that may have to make the file. */
+export type WriterSettings = ThreadSettings & { newForm: FileForm };
+
+/** What the writing thread has opened: which file, as in FileGuard, and of which form. */
+export type Opened = { file: string | null; form: FileForm };
+
+export type ReaderSettings = ThreadSettings & Opened;
 
 /** `flushIndex`: what a driver keeps back is written now, because a read is about to look for it. */
 export type WireAct = ActName | "flushIndex";
@@ -36,7 +42,7 @@ export type ReadAnswer = { id: number; json: string } | Answer;
 export type Batch = { answers: Answer[]; notice: CommitNotice | null; writes: number };
 
 export type FromThread =
-  | { kind: "opened"; file: string | null }
+  | ({ kind: "opened" } & Opened)
   | { kind: "failed"; error: ErrorText }
   | ({ kind: "batch" } & Batch)
   | { kind: "read"; answer: ReadAnswer }

@@ -1,0 +1,35 @@
+import { isRefused, type SealFindings } from "../../jobs/seal-check.ts";
+import { Connection } from "../../sqlite/database/connection.ts";
+import { checkDocument } from "../jobs/check-document.ts";
+import { idOfHex, type RowValues } from "../jobs/job-entry.ts";
+import { readEntry, rowList } from "../jobs/read-row.ts";
+import { getForgottenJob } from "../log/kept-receipts.ts";
+import { ReadContext } from "./read-context.ts";
+
+/** Compares every job with its line and its document, and every kept receipt with the frames that it is in. Why: ADR 0018. */
+export function findBrokenSeals(path: string, macKey: Buffer, most: number): SealFindings {
+  const sql = new Connection(path, 5_000, { isReader: true, isOfHub: true });
+  const findings: SealFindings = { checked: 0, broken: [], refused: 0 };
+  const look = (id: string, holds: boolean): void => {
+    findings.checked++;
+    if (!holds && findings.broken.length < most) findings.broken.push(id);
+  };
+  try {
+    sql.script("BEGIN");
+    const context = new ReadContext(sql, macKey);
+    const rows = sql.rowStatement(`SELECT ${rowList} FROM jobs ORDER BY seq`).iterate();
+    for (const row of rows as unknown as Iterable<RowValues>) {
+      const { entry } = readEntry(context, row);
+      const holds = checkDocument(context, entry).state === "genuine";
+      if (!holds && isRefused(entry.record)) findings.refused++;
+      else look(entry.record.id, holds);
+    }
+    for (const { id } of sql.statement("SELECT lower(hex(id)) AS id FROM kept_receipts").iterate()) {
+      const jobId = idOfHex(String(id));
+      look(jobId, getForgottenJob(context, { jobId })?.isSealed === true);
+    }
+    return findings;
+  } finally {
+    sql.close();
+  }
+}

@@ -1,0 +1,52 @@
+import { statSync } from "node:fs";
+import { WritError } from "../../../core/errors.ts";
+import { newestSchema } from "../../database/schema-steps.ts";
+import { Connection } from "../database/connection.ts";
+import { schemaSteps, schemaVersion } from "../database/migrate.ts";
+
+/**
+ * How a SQLite file keeps jobs and events: a row for each, or frames of groups with narrow rows behind them. It is a property of the
+ * file, and its schema tells it. Why: ADR 0116.
+ */
+export type FileForm = "rows" | "frames";
+
+/** What a new file becomes by default. */
+export const newFormDefault: FileForm = "rows";
+
+/** The schema of the form `frames`. Every program that knows only rows refuses a number as high as this. */
+export const framedSchema = 1_000;
+
+const busyTimeoutMs = 5_000;
+
+/** The form of a file; null if there is none yet, or nothing in it. Throws if it belongs to another program or to a newer one. */
+export function readFileForm(path: string): FileForm | null {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
+  const sql = new Connection(path, busyTimeoutMs, { isReader: true, isOfHub: true });
+  try {
+    return formOf(schemaVersion(sql));
+  } finally {
+    sql.close();
+  }
+}
+
+/** For a driver that is about to use a file: it may have been made meanwhile, in the other form. */
+export function refuseOtherForm(schema: number, expected: FileForm): void {
+  const form = formOf(schema);
+  if (form === expected || form === null) return;
+  throw new WritError(
+    "CONFIG_INVALID",
+    `the database keeps jobs in ${form}, and was to be opened as one that keeps them in ${expected}; start the hub again, which looks first`,
+  );
+}
+
+function formOf(schema: number): FileForm | null {
+  if (schema === 0) return null;
+  const newest = newestSchema(schemaSteps());
+  if (schema <= newest) return "rows";
+  if (schema === framedSchema) return "frames";
+  throw new WritError(
+    "STORE_UNAVAILABLE",
+    `the database has schema ${schema}, but this program knows schemas only up to ${newest}, and ${framedSchema}; use the newer program`,
+    { advice: "" },
+  );
+}

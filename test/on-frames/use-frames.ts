@@ -1,0 +1,3 @@
+import { keepFilesIn } from "../support/home-database.ts";
+
+keepFilesIn("frames");
