@@ -92,7 +92,7 @@ browserSuite("the administrators' pages in a browser", () => {
     await context.close();
   });
 
-  test("a blocked worker shows who blocked it and why, and nothing that it has never said", async () => {
+  test("a blocked worker shows who blocked it and why, and no facts that it never reported", async () => {
     const { page } = admin;
     const stray = freshName("stray");
     const { token } = await issueToken(hub, { role: "worker", worker_id: stray });
@@ -123,7 +123,7 @@ browserSuite("the administrators' pages in a browser", () => {
     await expect.poll(() => detail.textContent()).toMatch(/by root \d+s ago/);
   });
 
-  test("settings say where each value came from, and a secret only that it is set", async () => {
+  test("settings show the source of each value, and of a secret only that it is set", async () => {
     const { page } = admin;
     await open("/settings");
     const row = (setting: string) => page.getByRole("row").filter({ hasText: setting });
@@ -136,7 +136,7 @@ browserSuite("the administrators' pages in a browser", () => {
     expect(page.url()).toContain("from=set");
   });
 
-  test("O-33 the audit page has a view of what people did, where a bulk act is one row that leads to its jobs", async () => {
+  test("O-33 the audit page has a view of the acts of people, in which a bulk act is one row that links to its jobs", async () => {
     const { page } = admin;
     const type = freshName("swept");
     const jobs = [await submitJob(hub, { type }), await submitJob(hub, { type })];
@@ -154,7 +154,7 @@ browserSuite("the administrators' pages in a browser", () => {
         .waitFor();
   });
 
-  test("the audit trail is searched by words, which become filters in the address", async () => {
+  test("words in the search field of the audit trail become filters in the address", async () => {
     const { page } = admin;
     const type = freshName("many");
     const jobs = Array.from({ length: 130 }, () => ({ type }));
@@ -205,7 +205,7 @@ browserSuite("the administrators' pages in a browser", () => {
     ).toEqual([undefined, 0]);
   });
 
-  test("the chain is verified, and a record that somebody edited is named and shown", async () => {
+  test("the chain is verified, and an edited record is named and shown", async () => {
     const { page } = admin;
     await open("/audit");
     await page.getByRole("button", { name: "Verify now" }).click();
@@ -238,7 +238,7 @@ browserSuite("the administrators' pages in a browser", () => {
     expect(await page.getByText("foreign").count()).toBe(0);
     expect(await page.getByRole("button", { name: /Verify now|Rotate|Lock down/ }).count()).toBe(0);
     await page.goto(`${hub.url}/settings`);
-    await page.getByText("There is no such page, or it is not for you").waitFor();
+    await page.getByText("There is no such page, or you may not open it").waitFor();
     await context.close();
   });
 
@@ -257,7 +257,7 @@ browserSuite("the administrators' pages in a browser", () => {
     expect((await hub.call("GET", "/session", { token: token! })).status).toBe(200);
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("button", { name: `Revoke the token of ${user}` }).click();
-    await page.getByLabel("Type the name to go on").fill(user);
+    await page.getByLabel("Type the name to continue").fill(user);
     await page.getByRole("button", { name: "Revoke", exact: true }).click();
     await page.getByText(`The token of ${user} is revoked`).waitFor();
     expect((await hub.call("GET", "/session", { token: token!, from: "127.9.0.1" })).status).toBe(401);
@@ -272,7 +272,7 @@ browserSuite("the administrators' pages in a browser", () => {
     const row = page.getByRole("listitem").filter({ hasText: user });
     await expect.poll(() => row.textContent()).toContain("user · acmecertificate, ");
     await row.getByRole("button", { name: `Revoke the certificate of ${user}` }).click();
-    await page.getByLabel("Type the name to go on").fill(user);
+    await page.getByLabel("Type the name to continue").fill(user);
     await page.getByRole("button", { name: "Revoke", exact: true }).click();
     await page.getByText(`The certificate of ${user} is revoked`).waitFor();
     await expect.poll(() => row.count()).toBe(0);
@@ -293,7 +293,7 @@ browserSuite("the administrators' pages in a browser", () => {
     await keys.getByRole("button", { name: `Revoke key ${old!.key_id}` }).click();
     const revoke = page.getByRole("button", { name: "Revoke", exact: true });
     expect(await revoke.isDisabled()).toBe(true);
-    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
+    await page.getByLabel("Type the hub’s name to continue").fill("127.0.0.1");
     await revoke.click();
     await keys.getByText(/^revoked \d/).waitFor();
     const { keys: after } = (await hub.must("GET", "/keys", { token: hub.admin })).json<Keys>();
@@ -306,7 +306,7 @@ browserSuite("the administrators' pages in a browser", () => {
     await open("/access");
     await page.getByRole("button", { name: "Lock down…" }).click();
     const lock = page.getByRole("dialog").getByRole("button", { name: "Lock down" });
-    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
+    await page.getByLabel("Type the hub’s name to continue").fill("127.0.0.1");
     await lock.click();
     await expect.poll(() => page.getByLabel("Reason").getAttribute("aria-invalid")).toBe("true");
     await page.getByLabel("Reason").fill(`drill ${hostile}`);
@@ -330,7 +330,7 @@ browserSuite("the administrators' pages in a browser", () => {
     await page.getByRole("button", { name: "Lift…" }).click();
     const lift = page.getByRole("button", { name: "Lift it" });
     expect(await lift.isDisabled()).toBe(true);
-    await page.getByLabel("Type the hub’s name to go on").fill("127.0.0.1");
+    await page.getByLabel("Type the hub’s name to continue").fill("127.0.0.1");
     await lift.click();
     await expect.poll(() => page.getByText("Lockdown since").count()).toBe(0);
     expect((await hub.must("GET", "/lockdown", { token: hub.admin })).json()).toMatchObject({
@@ -338,7 +338,7 @@ browserSuite("the administrators' pages in a browser", () => {
     });
   });
 
-  test("a locked tenant is named to its own people, and its administrator lifts the lockdown", async () => {
+  test("the users of a locked tenant see its name, and its administrator lifts the lockdown", async () => {
     const lock =
       "INSERT INTO tenant_lockdowns (tenant_id, reason, since) VALUES ('acme', 'a forged token', 1)";
     expect(editRows(hub.home, lock)).toBe(1);

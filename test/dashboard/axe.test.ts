@@ -5,7 +5,7 @@ import { hubForAll } from "../support/use-hub.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
 import { seriousFaults } from "./visit.ts";
 
-browserSuite("every page for everybody", () => {
+browserSuite("accessibility of every page", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
 

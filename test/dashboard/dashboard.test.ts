@@ -22,12 +22,12 @@ browserSuite("the dashboard in a browser", () => {
   const tokens = tokensOf(hub);
   const admin = adminForAll(hub);
 
-  test("a wrong token is refused in words, and the right one opens the jobs", async () => {
+  test("a wrong token is refused with a message, and the right one opens the jobs", async () => {
     const { page, context } = await visit(admin.browser);
     await page.goto(`${hub.url}/jobs`);
     const hint = await page.locator("#token-hint").textContent();
     expect(hint).toContain("writ open makes a link");
-    // A stranger reads it too, and the home can be anywhere.
+    // Anybody can read this page, so it must not name the home.
     expect(hint).not.toMatch(/\.writ|\//);
     await page.getByLabel("Token").fill("sk_user_wrong");
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -83,7 +83,7 @@ browserSuite("the dashboard in a browser", () => {
     await expect.poll(() => row.textContent()).toContain('{"answer":42}');
   });
 
-  test("a filter is in the address, and the link shows the same to somebody else", async () => {
+  test("a filter is in the address, and the link shows the same list to another person", async () => {
     const { page } = admin;
     const type = freshName("shared");
     const { id } = await submitJob(hub, { type });
@@ -115,7 +115,7 @@ browserSuite("the dashboard in a browser", () => {
     await page.getByText("is stopping it.").waitFor();
   });
 
-  test("of a job that wrote nothing no range is asked for, in its latest and in earlier attempts", async () => {
+  test("the page requests no range of output from an attempt that wrote nothing", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);
     const refused: string[] = [];
@@ -185,7 +185,7 @@ browserSuite("the dashboard in a browser", () => {
     expect(await page.getByLabel("Memory").inputValue()).toBe("256M");
   });
 
-  test("a large output opens at its end, is searched as a whole, and is never held as a whole", async () => {
+  test("a large output opens at its end and is searched whole, and the page never holds all of it", async () => {
     const { page } = admin;
     const held = await runningJob(hub);
     const line = `${"x".repeat(99)}\n`;
@@ -239,7 +239,7 @@ browserSuite("the dashboard in a browser", () => {
     });
   });
 
-  test("the bar acts on what is selected; all that match is apart, and its question names filter and count", async () => {
+  test("the bar acts on selected jobs; acts on all matching jobs are apart, and their question names filter and count", async () => {
     const { page } = admin;
     const type = freshName("chosen");
     const [ticked, other] = [await submitJob(hub, { type }), await submitJob(hub, { type })];
@@ -253,7 +253,7 @@ browserSuite("the dashboard in a browser", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Cancel 1" }).click();
     await expect.poll(() => statusOf(ticked.id)).toBe("failed");
     expect(await statusOf(other.id)).toBe("pending");
-    // The one that is ticked has ended: the bar offers nothing for it, and nothing for the other.
+    // The ticked job has ended, so the bar offers no act.
     await page.locator(`[data-id="${ticked.id}"][aria-selected="false"] input`).click();
     await bar.getByText("none can be retried or cancelled").or(bar.getByText("Retry 1 selected")).waitFor();
     expect(await bar.getByRole("button", { name: "Cancel" }).count()).toBe(0);
@@ -264,7 +264,7 @@ browserSuite("the dashboard in a browser", () => {
     await expect.poll(() => statusOf(other.id)).toBe("failed");
   });
 
-  test("a job that is refused is asked for once, however long its page stays open", async () => {
+  test("a page requests a refused job once, however long it stays open", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);
     const id = "01900000-0000-7000-8000-000000000000";
@@ -290,7 +290,8 @@ browserSuite("the dashboard in a browser", () => {
       if (request.url().includes("/jobs/events")) streams += 1;
     });
     await signIn(first, hub, hub.admin);
-    // The page that signed in may ask for a stream at any moment; it is gone before the one that counts is waited for.
+    // The page that signed in may open a stream at any moment, so it is closed before the test waits for another
+    // stream.
     await first.goto("about:blank");
     await Promise.all([first.waitForRequest(/\/jobs\/events\b/), first.goto(`${hub.url}/jobs`)]);
     await first.getByRole("heading", { name: "Jobs" }).waitFor();
@@ -314,7 +315,7 @@ browserSuite("the dashboard in a browser", () => {
     await context.close();
   });
 
-  test("a lost hub is said, what is shown stays, and nothing is lost or doubled when it is back", async () => {
+  test("the page reports a lost hub and keeps its rows, and nothing is missing or doubled when the hub is back", async () => {
     const own = new HubProcess();
     await own.start();
     const { context, page } = await visit(admin.browser);

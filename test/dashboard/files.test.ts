@@ -36,7 +36,7 @@ async function jobWithFiles(hub: TestHub, upload: typeof uploadForJob): Promise<
   return held.id;
 }
 
-/** Where a store takes files itself, as a worker puts them there. */
+/** An object store that receives files itself, as from a worker. */
 const uploadToStore: typeof uploadForJob = async (hub, held, { folderId: folder, objectKey, bytes }) => {
   const facts = { size: bytes.length, sha256: sha256Hex(bytes) };
   const wish = { folderId: folder, objectKey, method: "PUT", ...facts };
@@ -124,7 +124,7 @@ browserSuite("files in a browser", () => {
     await context.close();
   });
 
-  test("what is not a picture by its name or its size has no preview", async () => {
+  test("a file that is no picture by its name or its size has no preview", async () => {
     const id = await jobWithFiles(hub, uploadForJob);
     for (const key of ["logo.svg", "notes.txt"]) {
       const path = `/jobs/${id}/artifacts/${key}?preview=true`;
@@ -134,7 +134,7 @@ browserSuite("files in a browser", () => {
     }
   });
 
-  /** What the worker of a job says about it with its next heartbeat. */
+  /** Sends what the worker reports about a job with its next heartbeat. */
   const beatOf = (held: HeldJob) => (usage: object) =>
     hub.must("POST", "/workers/heartbeat", {
       token: hub.admin,
@@ -144,7 +144,7 @@ browserSuite("files in a browser", () => {
       },
     });
 
-  test("the meters of a running job follow what it reports", async () => {
+  test("the meters of a running job follow its reports", async () => {
     const held = await runningJob(hub, { limits: { cpu: "2", memory: "2G" } });
     const { page: tab, context } = await visit(browser);
     const beat = beatOf(held);
@@ -166,7 +166,7 @@ browserSuite("files in a browser", () => {
     await context.close();
   });
 
-  test("processes and disk stand beside their limits, and what the host does not count is said", async () => {
+  test("processes and disk are shown with their limits, and figures that the host does not count are named", async () => {
     const held = await runningJob(hub, { limits: { io: "low", pids: 64 } });
     const { page: tab, context } = await visit(browser);
     const beat = beatOf(held);
@@ -193,7 +193,7 @@ browserSuite("files in a browser", () => {
     await context.close();
   });
 
-  test("O-31 a limit that the host could not set is named as such, and nothing is measured against it", async () => {
+  test("O-31 a limit that the host could not set is named as not applied, and has no bar", async () => {
     const held = await runningJob(hub, { limits: { cpu: "500m", memory: "100M" } });
     const why = "no controller";
     const missing = ["cpu", "memory"].map((part) => ({ part, why }));

@@ -17,7 +17,7 @@ browserSuite("finding things", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
 
-  test("O-29 the filter field shows the filter that is applied, and what is taken out of it is dropped", async () => {
+  test("O-29 the filter field shows the applied filter, and a part that is deleted from it is dropped", async () => {
     const { page } = admin;
     const { id, type } = await failedJob(hub);
     await page.goto(`${hub.url}/jobs?state=failed&type=${type}&since=1h`);
@@ -67,7 +67,7 @@ browserSuite("finding things", () => {
     expect(await page.locator(".histogram").count()).toBe(0);
   });
 
-  test("O-29 a search in a large output counts all of it and steps through all of it", async () => {
+  test("O-29 a search in a large output counts all matches and steps through them", async () => {
     const { page } = admin;
     const held = await runningJob(hub);
     const padding = `${"x".repeat(99)}\n`.repeat(30_000);

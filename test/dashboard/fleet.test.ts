@@ -26,7 +26,7 @@ browserSuite("a real worker in the fleet", () => {
     await hub.remove();
   });
 
-  test("a worker is added by a file that the page makes, and is seen as soon as it is here", async () => {
+  test("a worker is added with a file that the page makes, and appears as soon as it registers", async () => {
     const { page } = admin;
     await page.goto(`${hub.url}/fleet`);
     await page.getByRole("button", { name: "Add a worker" }).first().click();
@@ -52,7 +52,7 @@ browserSuite("a real worker in the fleet", () => {
     await dialog.getByRole("button", { name: "Done" }).click();
   });
 
-  test("it shows how it isolates, and its load over time", async () => {
+  test("the worker's row shows its isolation, and its load over time", async () => {
     const { page } = admin;
     const row = page.getByRole("row", { name: worker.id });
     await expect.poll(() => row.textContent()).toMatch(/strict|best-effort|none/);

@@ -7,11 +7,11 @@ import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
 import { violations, visit } from "./visit.ts";
 
-/** What a page that is full of other people's text must never do. */
+/** What a page with hostile text must never do. */
 const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 const turned = "invoice\u202egnp.exe";
 
-browserSuite("text of others in a browser", () => {
+browserSuite("hostile text in a browser", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
 
@@ -67,7 +67,7 @@ browserSuite("text of others in a browser", () => {
     await page.getByRole("button", { name: "Remove this view" }).click();
   });
 
-  test("L-02: the collector would have heard of a script or a picture that the policy refuses", async () => {
+  test("L-02: the collector reports a script and a picture that the policy refuses", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);
     const before = violations.length;

@@ -7,10 +7,10 @@ import { openBrowser } from "./browser.ts";
 import { browserSuite } from "./use-browser.ts";
 import { violations, visit } from "./visit.ts";
 
-/** More stops than any page has between two of its controls. */
+/** More tab stops than any page has between two of its controls. */
 const stopsMax = 150;
 
-/** Presses Tab until the control with this name has the focus, as somebody without a mouse does. */
+/** Presses Tab until the control with this name has the focus, as a person without a mouse does. */
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   const seen: string[] = [];
   for (let stop = 0; stop < stopsMax; stop++) {
@@ -26,7 +26,7 @@ async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   throw new Error(`no control ${name} was reached by Tab; seen: ${[...new Set(seen)].join(" | ")}`);
 }
 
-browserSuite("everything without a mouse", () => {
+browserSuite("the dashboard without a mouse", () => {
   const hub = hubForAll(stillEnv);
   let browser: Browser;
   let page: Page;
@@ -51,7 +51,7 @@ browserSuite("everything without a mouse", () => {
     await heading("Jobs");
   });
 
-  test("submits a job, watches it, cancels and retries it", async () => {
+  test("a person submits a job, watches it, cancels and retries it", async () => {
     const type = freshName("typed");
     await page.keyboard.press("n");
     await heading("Submit a job");
@@ -75,7 +75,7 @@ browserSuite("everything without a mouse", () => {
     await page.locator(".job-head .state", { hasText: "Pending" }).waitFor();
   });
 
-  test("filters the list, selects and opens a row, and goes back", async () => {
+  test("a person filters the list, selects and opens a row, and goes back", async () => {
     const type = freshName("found");
     const made = await hub.must("POST", "/jobs", {
       token: hub.admin,
@@ -111,7 +111,7 @@ browserSuite("everything without a mouse", () => {
     await heading("Jobs");
   });
 
-  test("blocks and unblocks a worker", async () => {
+  test("a person blocks and unblocks a worker", async () => {
     const worker = await registerWorker(hub);
     await page.keyboard.press("g");
     await page.keyboard.press("f");
@@ -131,7 +131,7 @@ browserSuite("everything without a mouse", () => {
     await expect.poll(() => page.getByRole("button", { name: "Unblock" }).count()).toBe(0);
   });
 
-  test("searches, changes the theme, reads the list of keys, and signs out", async () => {
+  test("a person searches, changes the theme, reads the list of keys, and signs out", async () => {
     await page.keyboard.press("Control+k");
     await page.keyboard.type("dead");
     await page.keyboard.press("Enter");

@@ -10,7 +10,7 @@ browserSuite("a page that stays open", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
 
-  test("a question goes with the page that it was asked on", async () => {
+  test("a question closes with the page that asked it", async () => {
     const { page } = admin;
     const held = await runningJob(hub);
     await page.goto(`${hub.url}/jobs`);
@@ -23,7 +23,7 @@ browserSuite("a page that stays open", () => {
     await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
   });
 
-  test("a page whose program is gone, as after an upgrade, says so and leaves the others", async () => {
+  test("a page whose script is gone, as after an upgrade, says so and leaves the other pages working", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);
     await page.route("**/assets/fleet-page*.js", (route) => route.abort());
@@ -77,7 +77,7 @@ browserSuite("a page that stays open", () => {
     await page.locator(".events").getByText("14 earlier events").waitFor();
   });
 
-  test("O-46 signing out while the hub is away says that it could not be done, and can be repeated", async () => {
+  test("O-46 signing out while the hub is away reports the failure and can be repeated", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);
     const isOfSession = (url: URL) => url.pathname === "/api/v1/session";
@@ -92,7 +92,7 @@ browserSuite("a page that stays open", () => {
     await context.close();
   });
 
-  test("a list that is held stays so when another filter is chosen", async () => {
+  test("a paused list stays paused when another filter is chosen", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, hub.admin);
     const before = await submitJob(hub);
@@ -104,7 +104,7 @@ browserSuite("a page that stays open", () => {
     await page.waitForURL(/state=pending/);
     await page.locator(`[data-id="${before.id}"]`).waitFor();
     const [counted, later] = [await waiting.textContent(), await submitJob(hub)];
-    // What is not held shows that the page knows of it.
+    // The counts, which are not paused, show that the page has received the event.
     await expect.poll(() => waiting.textContent()).not.toBe(counted);
     await page.getByRole("button", { name: "Paused" }).waitFor();
     const row = page.locator(`[data-id="${later.id}"]`);

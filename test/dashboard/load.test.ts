@@ -71,7 +71,7 @@ browserSuite("the dashboard under load", () => {
     const rate = Math.round(made / busy.seconds);
     console.log(JSON.stringify({ changesPerSecond: rate, idle, busy }));
     expect(made).toBeGreaterThan(500);
-    // Of the page's own doing, none; by the clock, less than the machine's other work explains.
+    // The page itself causes none. By the clock there may be some, because of other work on the machine.
     expect(busy.heavyTasks).toBeLessThanOrEqual(1);
     expect(busy.longTaskMs / 1000 / busy.seconds).toBeLessThan(0.6);
     // One for each frame at most: nothing reads a size that it has just changed.
@@ -80,7 +80,7 @@ browserSuite("the dashboard under load", () => {
     expect(await readFlicker(page)).toEqual({ remade: 0, undone: [], empty: 0 });
   });
 
-  test("while somebody points at the table, rows change in place and none moves", async () => {
+  test("while the pointer is over the table, rows change in place and none moves", async () => {
     await equalToHub();
     const before = (await shown()).map((row) => row.split(" ")[0]);
     await page.locator(".row-window .job-row").nth(3).hover();
@@ -95,7 +95,7 @@ browserSuite("the dashboard under load", () => {
     await equalToHub();
   });
 
-  test("a hub that is killed in the storm and comes back: the table shows exactly what the hub lists", async () => {
+  test("after a hub was killed and started again under load, the table shows exactly what the hub lists", async () => {
     await page.mouse.move(5, 5);
     storm.start(changesPerSecond);
     await expect.poll(() => storm.changes).toBeGreaterThan(300);
@@ -110,7 +110,7 @@ browserSuite("the dashboard under load", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("eight tabs in the storm have one stream, and each shows what the hub lists when it is looked at", async () => {
+  test("eight tabs under load share one stream, and each shows what the hub lists when it becomes visible", async () => {
     const { context, page: leader } = await visit(browser);
     const streams = new Set<Request>();
     const isStream = (request: Request) => request.url().includes("/jobs/events");

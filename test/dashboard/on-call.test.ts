@@ -15,7 +15,7 @@ type Line = {
   getBoundingClientRect(): { left: number; right: number };
 };
 
-browserSuite("what somebody on call reads", () => {
+browserSuite("what a person on call reads", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
 
@@ -39,7 +39,7 @@ browserSuite("what somebody on call reads", () => {
     return held;
   }
 
-  /** Holds such calls until what it returns is called. */
+  /** Holds matching calls until the returned function is called. */
   async function hold(page: Page, path: RegExp): Promise<() => void> {
     const gate = Promise.withResolvers<void>();
     await page.route(path, async (route) => {
@@ -49,7 +49,7 @@ browserSuite("what somebody on call reads", () => {
     return gate.resolve;
   }
 
-  test("O-27 a failed job opens on stderr, and its last line stands in the sentence, the list and the overview", async () => {
+  test("O-27 a failed job opens on stderr, and the sentence, the list and the overview have its last line", async () => {
     const { page } = admin;
     const type = freshName("broken");
     const { token } = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "otto" });
@@ -61,7 +61,7 @@ browserSuite("what somebody on call reads", () => {
     const stderr = page.getByRole("group", { name: "Stream" }).getByRole("button", { name: "stderr" });
     expect(await stderr.getAttribute("aria-pressed")).toBe("true");
     await page.locator(".terminal-row").getByText("no such table: users").waitFor();
-    // The overview has single failures for those who see no statistics.
+    // The overview lists single failures for a person who may not see statistics.
     const user = await visit(admin.browser);
     await signIn(user.page, hub, token);
     await user.page.goto(`${hub.url}/`);
@@ -76,7 +76,7 @@ browserSuite("what somebody on call reads", () => {
     const long = await brokenJob({ type, code: "SOLVER_CHECKSUM_MISMATCH" });
     await page.setViewportSize({ width: 1280, height: 900 });
     await page.goto(`${hub.url}/jobs?type=${type}`);
-    /** How much of the line is seen, and how wide it is. */
+    /** How much of the line is visible, and how wide it is. */
     const widths = (job: string) =>
       page.locator(`[data-id="${job}"] .cell-preview .mono`).evaluate((line: Line) => {
         const right = Math.min(edges(line).right, edges(line.closest(".cell-preview")).right);
@@ -102,7 +102,7 @@ browserSuite("what somebody on call reads", () => {
     await page.getByText(`failed in every attempt; ${kept}`).waitFor();
   });
 
-  test("O-27 what is still loading is not asserted: it says that it loads", async () => {
+  test("O-27 a panel that is still loading says so and claims nothing", async () => {
     const { page } = admin;
     const { id } = await brokenJob();
     await page.goto("about:blank");
@@ -123,7 +123,7 @@ browserSuite("what somebody on call reads", () => {
     await page.unrouteAll({ behavior: "ignoreErrors" });
   });
 
-  test("O-27 nor is an overview empty before it has been read", async () => {
+  test("O-27 the overview does not say that it is empty before it has been read", async () => {
     const { page } = admin;
     await page.goto("about:blank");
     const releases = [await hold(page, /\/api\/v1\/workers(\?|$)/), await hold(page, /\/api\/v1\/jobs/)];
@@ -157,7 +157,7 @@ browserSuite("what somebody on call reads", () => {
     expect(await page.locator(".say").getByText("It has waited").count()).toBe(0);
   });
 
-  test("O-28 on a phone, how many jobs of a queue are scheduled stands below how many wait", async () => {
+  test("O-28 on a phone, the scheduled jobs of a queue are counted below the waiting ones", async () => {
     const type = freshName("delayed");
     await submitJob(hub, { type, run_at: Date.now() + 3_600_000 });
     const { page } = admin;
@@ -171,7 +171,7 @@ browserSuite("what somebody on call reads", () => {
     expect(scheduled.y).toBeGreaterThan(waiting.y + waiting.height / 2);
   });
 
-  test("O-28 what needs attention comes most urgent first, and equal rows are one", async () => {
+  test("O-28 the list of things that need attention has the most urgent first, and merges equal rows", async () => {
     const { page } = admin;
     const type = freshName("gpu");
     for (let job = 0; job < 2; job++) await submitJob(hub, { type, requires: { tags: ["gpu"] } });
@@ -184,7 +184,7 @@ browserSuite("what somebody on call reads", () => {
     const texts = await rows.allTextContents();
     const place = (text: string) => texts.findIndex((row) => row.includes(text));
     expect(place("no worker can run")).toBe(0);
-    expect(place("2 workers are blocked")).toBeLessThan(place("Nobody would be told"));
+    expect(place("2 workers are blocked")).toBeLessThan(place("HIGH alerts reach no channel"));
   });
 
   test("O-31 a cancelled job says who cancelled it and when", async () => {
@@ -209,13 +209,13 @@ browserSuite("what somebody on call reads", () => {
       .waitFor();
   });
 
-  test("O-31 settings say what their numbers mean", async () => {
+  test("O-31 settings explain their numbers in words", async () => {
     const { page } = admin;
     await page.goto(`${hub.url}/settings?q=WRIT_WORKER_INACTIVE_MS`);
     await page.locator(".settings td.value").getByText("= ").first().waitFor();
   });
 
-  test("O-31 somebody who was signed out reads why, in every tab", async () => {
+  test("O-31 every tab of a person who was signed out says why", async () => {
     const { id, token } = await issueToken(hub, { role: "viewer" });
     const one = await visit(admin.browser);
     await signIn(one.page, hub, token);

@@ -9,7 +9,7 @@ import { browserSuite } from "./use-browser.ts";
 import { visit } from "./visit.ts";
 
 browserSuite("output on the page of a job", () => {
-  test("it goes on when the hub was stopped and started again", async () => {
+  test("output continues after the hub was stopped and started again", async () => {
     const own = new HubProcess(stillEnv);
     await own.start();
     const agent = new Agent();

@@ -36,7 +36,7 @@ browserSuite("what people see", () => {
     return visitor;
   }
 
-  /** What the hub answers to the page's own session, whatever the page offers. */
+  /** What the hub answers to the page's own session, even where the page offers no button. */
   const callAs = (page: Page, method: string, path: string, body?: unknown) =>
     page.evaluate(
       async ([how, url, text]) => {
@@ -51,7 +51,7 @@ browserSuite("what people see", () => {
       [method, path, body === undefined ? "" : JSON.stringify(body)] as const,
     );
 
-  test("a viewer sees and cannot act: not by button, not by key, and not past the page", async () => {
+  test("a viewer sees jobs and cannot act by button, by key, or by calling the hub from the page", async () => {
     const type = freshName("seen");
     const held = await runningJob(hub, { token: tokens.alice, type });
     const failed = await failedJob(hub, { token: tokens.alice, type });
@@ -96,7 +96,7 @@ browserSuite("what people see", () => {
     await context.close();
   });
 
-  test("a viewer sees who he is and the keys, and can change nothing", async () => {
+  test("a viewer sees the own role and the keys, and can change nothing", async () => {
     const { page, context } = await visit(browser);
     await signIn(page, hub, tokens.viewer);
     await page.goto(`${hub.url}/access`);
@@ -105,7 +105,7 @@ browserSuite("what people see", () => {
     expect(await page.getByRole("button", { name: /Rotate|Revoke|Give access|Lock|Lift/ }).count()).toBe(0);
     for (const path of ["/queues", "/audit", "/settings"]) {
       await page.goto(hub.url + path);
-      await page.getByText("There is no such page, or it is not for you").waitFor();
+      await page.getByText("There is no such page, or you may not open it").waitFor();
     }
     await context.close();
   });
@@ -193,7 +193,7 @@ browserSuite("what people see", () => {
     await context.close();
   });
 
-  test("a row shows the command of its job, cut and made harmless", async () => {
+  test("a row shows the command of its job, cut and without control characters", async () => {
     const type = freshName("said");
     const argv = ["sh", "-c", "echo \u202egnp.exe", "x".repeat(300)];
     await submitJob(hub, { token: tokens.alice, type, run: { kind: "exec", argv } });

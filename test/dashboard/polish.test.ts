@@ -17,7 +17,7 @@ browserSuite("pages with long names and odd data", () => {
     ({ pages } = await oddData(hub));
   });
 
-  test("O-34 no page is wider than the screen, and on a phone all that is pressed is at least 40 px tall", async () => {
+  test("O-34 no page is wider than the screen, and on a phone every control is at least 40 px tall", async () => {
     const { page } = admin;
     const faults: string[] = [];
     for (const [name, path] of Object.entries(pages)) {
@@ -59,7 +59,7 @@ browserSuite("pages with long names and odd data", () => {
   });
 });
 
-/** Nothing is left that stands for data which is still awaited. */
+/** Resolves when no placeholder for loading data is left. */
 async function allShown(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
   await expect.poll(() => page.locator("main .skeleton").count(), { timeout: 60_000 }).toBe(0);

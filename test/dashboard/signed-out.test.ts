@@ -5,11 +5,11 @@ import { signIn } from "./browser.ts";
 import { adminForAll, browserSuite } from "./use-browser.ts";
 import { visit } from "./visit.ts";
 
-browserSuite("a page on which nobody is signed in any more", () => {
+browserSuite("a page after its session has ended", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
 
-  test("it does not ask for events, because each try would be a failed login", async () => {
+  test("the page opens no event stream, because each try would be a failed login", async () => {
     const { page, context } = await visit(admin.browser);
     let streams = 0;
     const isStream = (request: { url(): string }) => request.url().includes("/jobs/events");
@@ -17,7 +17,8 @@ browserSuite("a page on which nobody is signed in any more", () => {
       if (isStream(request)) streams += 1;
     });
     await signIn(page, hub, hub.admin);
-    // The page that signed in may ask for a stream at any moment; it is gone before the one that counts is waited for.
+    // The page that signed in may open a stream at any moment, so it is closed before the test waits for another
+    // stream.
     await page.goto("about:blank");
     await page.clock.install();
     await Promise.all([page.waitForRequest(isStream), page.goto(`${hub.url}/jobs`)]);

@@ -46,7 +46,7 @@ export class StageCrew extends StageActs {
     }
   }
 
-  /** Everybody reports how its machine does; fir-edge-1 has fallen silent two minutes ago. */
+  /** Every worker reports the load of its machine; fir-edge-1 fell silent two minutes ago. */
   async beat(): Promise<void> {
     const nowMs = this.clock.nowMs();
     for (const { id, slots, cores, ramGb, cpu, mem } of this.machines.values()) {

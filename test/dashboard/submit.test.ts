@@ -14,7 +14,7 @@ browserSuite("submitting by the form", () => {
     return (await hub.must("GET", `/jobs/${id}`, { token: hub.admin })).json<JobView>();
   };
 
-  test("O-30 signs of a shell warn, and sh -c is one click away", async () => {
+  test("O-30 shell syntax shows a warning, and a click adds sh -c", async () => {
     const { page } = admin;
     const type = freshName("shell");
     await page.goto(`${hub.url}/submit`);
@@ -32,7 +32,7 @@ browserSuite("submitting by the form", () => {
     expect((await shown()).run).toMatchObject({ argv: ["sh", "-c", "cat a.txt | wc -l > $OUT"] });
   });
 
-  test("O-30 what is wrong is said in the words of the form, and the first such field has the focus", async () => {
+  test("O-30 problems use the labels of the form, and the first wrong field has the focus", async () => {
     const { page } = admin;
     await page.goto(`${hub.url}/submit`);
     await page.getByLabel("Type").fill(freshName("wrong"));

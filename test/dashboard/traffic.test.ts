@@ -12,7 +12,7 @@ import { visit } from "./visit.ts";
 const workers = 50;
 const bytesMax = 50_000;
 
-browserSuite("what an open page costs", () => {
+browserSuite("traffic of an open page", () => {
   const hub = hubForAll(stillEnv);
   const admin = adminForAll(hub);
   let page: Page;
@@ -95,13 +95,13 @@ browserSuite("what an open page costs", () => {
     });
   }
 
-  test("O-32 the page of a job that is over costs at most 50 kB a minute", async () => {
+  test("O-32 the page of an ended job costs at most 50 kB a minute", async () => {
     const { bytes, calls } = await idleMinute(`/jobs/${jobId}`);
     if (process.env["WRIT_SHOW_TRAFFIC"]) console.log("job", bytes, JSON.stringify(calls));
     expect(bytes, JSON.stringify(calls)).toBeLessThan(bytesMax);
   });
 
-  test("O-32 the stream tells of a blocked worker before the page would ask", async () => {
+  test("O-32 the stream reports a blocked worker before the page would read the list", async () => {
     const counted = await openPage("/jobs");
     const fleet = page
       .getByRole("navigation", { name: "Main", exact: true })
@@ -120,7 +120,7 @@ browserSuite("what an open page costs", () => {
     await counted.stop();
   });
 
-  test("O-32 a list of workers has as many measurements as were asked for, compressed for those who accept it", async () => {
+  test("O-32 a list of workers has as many measurements as were requested, compressed for callers that accept it", async () => {
     const read = async (query: string, accept: string) => {
       const headers = { Authorization: `Bearer ${token()}`, "Accept-Encoding": accept };
       const answer = await fetch(`${hub.url}/api/v1/workers${query}`, { headers });

@@ -19,7 +19,7 @@ browserSuite("two people in one browser", () => {
   const person = (page: Page) => page.locator(".person .cut").first();
   const band = (page: Page) => page.getByRole("alert").filter({ hasText: "This tab is now signed in as" });
 
-  test("O-08 a sign-in in another tab ends the session, and each tab says whose it is now", async () => {
+  test("O-08 a sign-in in another tab ends the session, and each tab names its new person", async () => {
     const alice = await visit(admin.browser);
     await signIn(alice.page, hub, tokens.alice);
     await alice.page.goto(`${hub.url}/jobs`);
@@ -54,13 +54,13 @@ browserSuite("two people in one browser", () => {
     await alice.context.close();
   });
 
-  test("a session that was replaced is named to the one who replaced it, and to nobody who signs in later", async () => {
+  test("the person who replaced a session sees its name, and a person who signs in later does not", async () => {
     const alice = await visit(admin.browser);
     await signIn(alice.page, hub, tokens.alice);
     const eve = await visit(admin.browser, alice.context);
     await eve.page.goto(await linkFor(tokens.eve));
     await band(alice.page).getByText("session of alice").waitFor();
-    // The band still stands when Eve leaves and somebody else comes.
+    // The band is still shown when Eve leaves and another person signs in.
     await alice.page.getByRole("button", { name: "Sign out" }).click();
     await signIn(alice.page, hub, hub.admin);
     await alice.page.reload();
@@ -75,7 +75,7 @@ browserSuite("two people in one browser", () => {
     await alice.context.close();
   });
 
-  test("O-08 a tab that hears nothing of the others learns it from its next call", async () => {
+  test("O-08 a tab that receives no storage event learns of the sign-in from its next call", async () => {
     const { page, context } = await visit(admin.browser);
     await signIn(page, hub, tokens.alice);
     await person(page).getByText("alice").waitFor();

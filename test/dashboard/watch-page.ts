@@ -78,7 +78,7 @@ async function heavyTasks(browser: Browser): Promise<number[]> {
     .map(({ tdur = 0 }) => tdur / 1000);
 }
 
-/** What the page's heap holds when everything that nobody needs is gone. */
+/** The size of the page's heap after garbage collection. */
 export async function heapMib(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
@@ -87,7 +87,7 @@ export async function heapMib(page: Page): Promise<number> {
   return usedSize / 2 ** 20;
 }
 
-/** What somebody would have seen flicker in the table of jobs. */
+/** Flicker that a person would have seen in the table of jobs. */
 export type Flicker = {
   /** Rows that left the document and came back, or whose element was made anew. */
   remade: number;

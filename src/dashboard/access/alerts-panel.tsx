@@ -19,7 +19,7 @@ export function AlertsPanel() {
         {data !== undefined && data.length === 0 ? (
           <span className="state" data-state="assigned">
             <Icon name="warning" />
-            nobody
+            none set
           </span>
         ) : null}
       </header>

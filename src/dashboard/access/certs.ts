@@ -5,14 +5,14 @@ import { callHub } from "../hub/call-hub.ts";
 
 export type Cert = z.infer<typeof certView>;
 
-/** As soon as `writ doctor` warns of it. */
+/** From here on `writ doctor` warns of a certificate too. */
 export const certDueMs = 30 * 86_400_000;
 
 export async function readCerts(): Promise<Cert[]> {
   return (await callHub(routes.listCerts, {})).body;
 }
 
-/** Those in use that expire soon. One that was replaced by a newer one of the same holder does not matter. */
+/** The certificates in use that expire soon. One that its holder has replaced by a newer one does not count. */
 export function certsDue(certs: readonly Cert[], nowMs: number): Cert[] {
   const newest = new Map<string, Cert>();
   for (const cert of certs) {

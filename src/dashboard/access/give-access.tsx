@@ -15,7 +15,7 @@ const lifetimes = [
   ["", "until it is revoked"],
 ] as const;
 
-/** Asks for whom, and makes a token. */
+/** Asks who the token is for, and creates it. */
 export function showGiveAccess(person: Person, onDone: () => void): void {
   const draft = newDraft({ role: "user", tenant_id: person.tenant_id ?? "", expires: lifetimes[0][0] });
   askFirst({
@@ -81,7 +81,7 @@ type Wanted = Parameters<typeof tokenRequest.parse>[0] & {
   expires_in_sec?: number;
 };
 
-/** Without a name the hub would call the holder what the administrator is called, so a person's is required. */
+/** Without a name the hub would give the token the administrator's, so a person's token requires one. */
 function wanted(typed: Record<string, string>): Wanted {
   const text = (name: string) => (typed[name] ?? "").trim();
   const role = text("role") as Role;
@@ -96,15 +96,15 @@ function wanted(typed: Record<string, string>): Wanted {
   };
 }
 
-/** The only time that the secret can be read. */
+/** Shows the secret, which cannot be read again. */
 function showSecret(token: string, name: string): void {
   askFirst({
     title: `The token of ${name}`,
     body: (
       <>
         <p>
-          It is shown <b>only now</b>: the hub keeps nothing but its hash. Pass it on over a secure channel,
-          and keep it like a password.
+          It is shown <b>only now</b>: the hub keeps only its hash. Pass it on over a secure channel, and keep
+          it like a password.
         </p>
         <Command text={token} />
       </>

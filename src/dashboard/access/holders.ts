@@ -4,7 +4,7 @@ import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { readCerts } from "./certs.ts";
 
-/** Somebody who is let in: by a token, or by a certificate. */
+/** A person or program that has access by a token or a certificate. */
 export type Holder = {
   by: "token" | "certificate";
   /** The id of the token, or the serial number of the certificate. */
@@ -18,7 +18,7 @@ export type Holder = {
   revokedAt: number | null;
 };
 
-/** Everybody whom the caller administers, the newest first. */
+/** All holders that the caller administers, newest first. */
 export function useHolders() {
   return useQuery("holders", readHolders, { everyMs: 15_000 });
 }
@@ -47,7 +47,7 @@ async function readHolders(): Promise<Holder[]> {
   return [...byToken, ...byCert].sort((a, b) => b.since - a.since);
 }
 
-/** From now on the hub refuses it. */
+/** The hub refuses the token or certificate from now on. */
 export async function revokeHolder({ by, id }: Holder): Promise<void> {
   if (by === "token") await callHub(routes.revokeToken, { params: { id } });
   else await callHub(routes.revokeCert, { params: { serial: id } });

@@ -7,7 +7,7 @@ import { type Cert, certDueMs, readCerts } from "./certs.ts";
 
 const names = { authority: "Certificate authority", server: "The hub’s certificate" } as const;
 
-/** The authority that people's certificates come from, and what the hub itself shows on its ports. */
+/** The authority that signs people's certificates, and the certificate that the hub presents on its ports. */
 export function HubCertsPanel() {
   const { data, error, at, reload } = useQuery("certs", readCerts, { everyMs: 60_000 });
   const now = useNow();

@@ -36,7 +36,7 @@ const notices = [
   ["0", "at once: each worker has to be given the new key by hand"],
 ] as const;
 
-/** Dangerous: leases become void, and workers that do not hear of the new key in time are cut off. */
+/** Dangerous: leases become void, and workers that do not receive the new key in time are cut off. */
 function askToRotateNow(onDone: () => void): void {
   const draft = newDraft({ notice: notices[0][0] });
   askFirst({

@@ -14,7 +14,7 @@ import { asksForHub, hubName } from "../shell/hub-name.ts";
 import { askToLift } from "../shell/lift-lockdown.tsx";
 import { showToast } from "../shell/toasts.tsx";
 
-/** Whether the hub or a tenant is locked; who may, locks and lifts here. */
+/** Shows whether the hub or a tenant is locked, with the acts that the person may use. */
 export function LockdownPanel() {
   const lockdown = useLockdown();
   const may = mayOf(usePerson());
@@ -98,9 +98,7 @@ function askToLockDown(running: string): void {
         text: "Recorded with your name, and alerted. It lasts, over restarts, until somebody lifts it.",
       },
     ],
-    body: (
-      <TextField draft={draft} name="reason" label="Reason" placeholder="what everybody will read" isFirst />
-    ),
+    body: <TextField draft={draft} name="reason" label="Reason" placeholder="shown to everybody" isFirst />,
     typed: asksForHub,
     acts: [
       {

@@ -46,7 +46,9 @@ export function PeoplePanel() {
         {shown.length > shownMax ? (
           <p className="table-foot">and {countText(shown.length - shownMax)} more; filter to find them</p>
         ) : null}
-        {data !== undefined && shown.length === 0 ? <p className="nothing dimmer">Nobody matches.</p> : null}
+        {data !== undefined && shown.length === 0 ? (
+          <p className="nothing dimmer">No person or program matches.</p>
+        ) : null}
         {all.length === usable.length ? null : (
           <p className="table-foot">{countText(all.length - usable.length)} revoked or expired, not listed</p>
         )}

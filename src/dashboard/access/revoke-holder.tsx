@@ -2,7 +2,7 @@ import { askFirst } from "../shell/confirm.tsx";
 import { showToast } from "../shell/toasts.tsx";
 import { type Holder, revokeHolder } from "./holders.ts";
 
-/** Asks with the name typed: who is cut off by mistake has to be given something new. */
+/** Asks for the name to be typed: a holder that is cut off by mistake needs a new token or certificate. */
 export function askToRevoke(holder: Holder, onDone: () => void): void {
   const { by, name, role } = holder;
   askFirst({
@@ -24,7 +24,7 @@ export function askToRevoke(holder: Holder, onDone: () => void): void {
       },
       { icon: "audit", text: "It cannot be brought back. Recorded in the audit trail with your name." },
     ],
-    typed: { label: "Type the name to go on", word: name },
+    typed: { label: "Type the name to continue", word: name },
     acts: [
       {
         label: "Revoke",

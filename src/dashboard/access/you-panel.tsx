@@ -11,7 +11,7 @@ const allowed: Record<Role, string> = {
 const allowedInTenant =
   "do everything in this tenant; quotas, pauses, keys and settings belong to the hub's administrators";
 
-/** Who is signed in, and what that allows. */
+/** The person who is signed in, and what the role allows. */
 export function YouPanel() {
   const { user_id, role, tenant_id, worker_id } = usePerson();
   return (

@@ -4,14 +4,14 @@ import { countText } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { ages, momentLabel } from "../parts/time-range.ts";
 import { useKeys } from "../shell/keys.ts";
-import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
+import { go, type PageAddress, usePageAddress, withQuery } from "../shell/router.ts";
 import { type AuditFilter, type AuditFilterName, auditLabels, readAuditWords } from "./audit-filter.ts";
 
 const events = Object.keys(eventTable).sort();
 
 /** Words that become filters, and a chip for each filter that is set. */
 export function AuditBar({ filter }: { filter: AuditFilter }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const input = useRef<HTMLInputElement>(null);
   const [words, setWords] = useState("");
   const [unknown, setUnknown] = useState<string[]>([]);
@@ -20,7 +20,7 @@ export function AuditBar({ filter }: { filter: AuditFilter }) {
     const read = readAuditWords(words);
     setUnknown(read.unknown);
     setWords(read.unknown.join(" "));
-    go(withQuery(place, read.filter));
+    go(withQuery(address, read.filter));
   };
   return (
     <form
@@ -48,7 +48,7 @@ export function AuditBar({ filter }: { filter: AuditFilter }) {
         />
         <kbd className="not-phone">/</kbd>
       </label>
-      <AuditChips filter={filter} place={place} />
+      <AuditChips filter={filter} address={address} />
       {unknown.length === 0 ? null : (
         <p className="problem" id="audit-unknown" role="alert">
           “{unknown.join(" ")}” is not understood: use user:, event:, tenant:, job:, since: or until: before a
@@ -59,7 +59,7 @@ export function AuditBar({ filter }: { filter: AuditFilter }) {
   );
 }
 
-function AuditChips({ filter, place }: { filter: AuditFilter; place: Place }) {
+function AuditChips({ filter, address }: { filter: AuditFilter; address: PageAddress }) {
   const set = (Object.keys(filter) as AuditFilterName[]).filter(
     (name) => name !== "severity" && name !== "view",
   );
@@ -69,7 +69,10 @@ function AuditChips({ filter, place }: { filter: AuditFilter; place: Place }) {
         <span className="chip" key={name}>
           <span>{auditLabels[name]}</span>
           <b className="cut chip-value">{valueText(name, filter[name] ?? "")}</b>
-          <a href={withQuery(place, { [name]: null })} aria-label={`Remove the filter: ${auditLabels[name]}`}>
+          <a
+            href={withQuery(address, { [name]: null })}
+            aria-label={`Remove the filter: ${auditLabels[name]}`}
+          >
             <Icon name="close" />
           </a>
         </span>
@@ -78,14 +81,14 @@ function AuditChips({ filter, place }: { filter: AuditFilter; place: Place }) {
         <Chooser
           label="Event"
           choices={events.map((event) => [event, event])}
-          onChoose={(event) => go(withQuery(place, { event }))}
+          onChoose={(event) => go(withQuery(address, { event }))}
         />
       ) : null}
       {filter.since === undefined ? (
         <Chooser
           label="Time"
           choices={Object.entries(ages).map(([value, text]) => [value, `last ${text}`])}
-          onChoose={(since) => go(withQuery(place, { since }))}
+          onChoose={(since) => go(withQuery(address, { since }))}
         />
       ) : null}
     </div>

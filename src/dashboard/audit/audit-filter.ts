@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { auditQuery } from "../../contract/shapes/audit-shapes.ts";
 import { momentOf } from "../parts/time-range.ts";
 
-/** What is in the address. `record` begins the list at one record, so that a link can show it. */
+/** The parameters of the address. `record` begins the list at one record, so that a link can show it. */
 const names = [
   "view",
   "severity",
@@ -41,7 +41,7 @@ export function readAuditFilter(query: URLSearchParams): AuditFilter {
   return filter;
 }
 
-/** The same as the hub reads it; what the hub does not know it refuses in words. */
+/** The same filter as the hub reads it. The hub refuses unknown values with a message. */
 export function auditSearch(filter: AuditFilter, nowMs: number): AuditSearch {
   const since = momentOf(filter.since, nowMs);
   const until = momentOf(filter.until, nowMs);

@@ -2,13 +2,13 @@ import { KeysPanel } from "../access/keys-panel.tsx";
 import { LockdownPanel } from "../access/lockdown-panel.tsx";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { Icon } from "../parts/icon.tsx";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 import { AuditBar } from "./audit-bar.tsx";
 import { auditSearch, readAuditFilter } from "./audit-filter.ts";
 import { ChainCard } from "./chain-card.tsx";
 import { Trail } from "./trail.tsx";
 
-/** What people did, or everything that happened. */
+/** The acts of people, or all records. */
 const views = [
   ["Everything", null],
   ["People", "people"],
@@ -20,13 +20,13 @@ const severities = [
   ["High", "HIGH"],
   ["Critical", "CRITICAL"],
 ] as const;
-/** What one call of the hub gives at most. */
+/** The most records that the hub returns for one call. */
 const exportedMax = 1_000;
 
 export function AuditPage() {
-  const place = usePlace();
+  const address = usePageAddress();
   const may = mayOf(usePerson());
-  const filter = readAuditFilter(place.query);
+  const filter = readAuditFilter(address.query);
   return (
     <>
       <div className="top">
@@ -38,7 +38,7 @@ export function AuditPage() {
               type="button"
               key={label}
               aria-pressed={(filter.view ?? null) === view}
-              onClick={() => go(withQuery(place, { view }), { replace: true })}
+              onClick={() => go(withQuery(address, { view }), { replace: true })}
             >
               {label}
             </button>
@@ -50,7 +50,7 @@ export function AuditPage() {
               type="button"
               key={label}
               aria-pressed={(filter.severity ?? null) === severity}
-              onClick={() => go(withQuery(place, { severity }), { replace: true })}
+              onClick={() => go(withQuery(address, { severity }), { replace: true })}
             >
               {label}
             </button>
@@ -58,7 +58,7 @@ export function AuditPage() {
         </div>
         <a
           className="button"
-          href={exportAddress(place.query)}
+          href={exportAddress(address.query)}
           download="audit.json"
           title={`The newest ${exportedMax} records that match, as JSON`}
         >

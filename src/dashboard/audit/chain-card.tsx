@@ -9,7 +9,7 @@ import { ErrorBand } from "../parts/notices.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { chainBlocks, percentDone } from "./chain-blocks.ts";
 
-/** While a check runs, and otherwise: another person or the hub itself may have started one. */
+/** How often the state of the check is read while one runs, and otherwise: another person or the hub may start one. */
 const runningMs = 1_000;
 const restingMs = 30_000;
 

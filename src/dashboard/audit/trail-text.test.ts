@@ -9,12 +9,12 @@ const record: AuditView = {
 };
 const text = (event: string, details: Record<string, unknown>) => trailText({ ...record, event, details });
 
-test("a worker has left, or somebody has removed it", () => {
+test("the text says whether a worker left or a person removed it", () => {
   expect(text("WORKER_DEREGISTERED", { worker_id: "w1", by: "worker" })).toBe("Worker w1 left");
   expect(text("WORKER_DEREGISTERED", { worker_id: "w1", by: "person" })).toBe("Removed worker w1");
 });
 
-test("a path that a person was refused is named", () => {
+test("the text names the path that was refused", () => {
   const details = { paths: ["/../etc"], error: "repo_root: must stay below its root" };
   expect(text("PATH_TRAVERSAL_ATTEMPT", details)).toBe("Was refused /../etc, which leaves its root");
 });

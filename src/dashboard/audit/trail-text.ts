@@ -1,7 +1,7 @@
 import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import { shortId } from "../parts/format.ts";
 
-/** What happened, as a sentence about the one who did it. Details that are not named here stand beside it. */
+/** Describes a record in a sentence whose subject is the person or program that acted. */
 export function trailText({ event, details, job_id, tenant_id, ip_address }: AuditView): string {
   const job = job_id === null ? "" : ` ${shortId(job_id)}`;
   const of = (name: string) =>

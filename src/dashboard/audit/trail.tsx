@@ -3,7 +3,7 @@ import { countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { useKeys } from "../shell/keys.ts";
-import { usePlace, withQuery } from "../shell/router.ts";
+import { usePageAddress, withQuery } from "../shell/router.ts";
 import { type AuditFilter, type AuditFilterName, auditLabels } from "./audit-filter.ts";
 import { TrailRow } from "./trail-row.tsx";
 import { useTrail } from "./use-trail.ts";
@@ -90,7 +90,7 @@ function moveFocus(table: RefObject<HTMLElement | null>, step: number): void {
 }
 
 function NoRecord({ filter }: { filter: AuditFilter }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const names = Object.keys(filter) as AuditFilterName[];
   const last = names.at(-1);
   if (last === undefined) {
@@ -105,7 +105,7 @@ function NoRecord({ filter }: { filter: AuditFilter }) {
       <p>{names.map((name) => `${auditLabels[name]} ${filter[name]}`).join(", and ")}: there is none.</p>
       <div className="row">
         {names.length < 2 ? null : (
-          <a className="button main" href={withQuery(place, { [last]: null })}>
+          <a className="button main" href={withQuery(address, { [last]: null })}>
             Drop “{auditLabels[last]}”
           </a>
         )}

@@ -8,16 +8,15 @@ import { type AuditFilter, auditSearch } from "./audit-filter.ts";
 type Page = { records: AuditView[]; next: number | undefined };
 
 const pageRows = 100;
-/** What came since is asked for this often; the answer is empty while nothing happens. */
+/** How often newer records are requested; the answer is empty while nothing happens. */
 const everyMs = 5_000;
 
 /**
- * The newest records that match, kept up to date until somebody looks closer: a list that is held keeps its rows where
- * they are, and counts what came meanwhile.
+ * The newest records that match, kept up to date. A list that is held keeps its rows in place and counts newer records.
  */
 export function useTrail(filter: AuditFilter) {
   const known = useRef<Page | undefined>(undefined);
-  const newest = useQuery(`audit ${JSON.stringify(filter)}`, () => readOn(filter, known.current), {
+  const newest = useQuery(`audit ${JSON.stringify(filter)}`, () => readNewest(filter, known.current), {
     everyMs,
   });
   known.current = newest.data;
@@ -39,7 +38,7 @@ export function useTrail(filter: AuditFilter) {
   return {
     ...shown,
     newer,
-    /** As many as one page may hide more behind them. */
+    /** A full page of newer records: there may be more. */
     isMoreNewer: newer >= pageRows,
     error: newest.error ?? olderError,
     at: newest.at,
@@ -56,10 +55,10 @@ export function useTrail(filter: AuditFilter) {
   };
 }
 
-/** The newest page, made from the one that is known and what came since. */
-async function readOn(filter: AuditFilter, known: Page | undefined): Promise<Page> {
+/** The newest page, made from the known page and the records that followed it. */
+async function readNewest(filter: AuditFilter, known: Page | undefined): Promise<Page> {
   const first = known?.records[0]?.seq;
-  // Records leave a time that ends now, and a list that begins at a record gets no newer ones.
+  // Records drop out of a range that ends now, and a list that begins at a record gets no newer ones.
   if (known === undefined || first === undefined || filter.since !== undefined || filter.record !== undefined)
     return readPage(filter);
   const { records } = await readPage(filter, { after: Math.max(first, Number(filter.after ?? 0)) });

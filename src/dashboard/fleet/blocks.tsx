@@ -10,7 +10,7 @@ import { PlainText } from "../parts/plain-text.tsx";
 /** More blocks than any fleet has at a time. A worker whose block is older shows none. */
 const recordsMax = 500;
 
-/** The last block of each blocked worker by its id. Only administrators may read the trail, so others find nothing. */
+/** The last block of each blocked worker by its id. Empty for other roles: only administrators may read the trail. */
 export function useBlocks(workers: readonly WorkerView[]): ReadonlyMap<string, AuditView> {
   const mayRead = mayOf(usePerson()).administer;
   const blocked = workers.filter(({ status }) => status === "blocked").map(({ id }) => id);
@@ -19,7 +19,7 @@ export function useBlocks(workers: readonly WorkerView[]): ReadonlyMap<string, A
   const { data } = useQuery(isAsked ? `blocks of ${blocked.join(" ")}` : "no blocks", load, {
     everyMs: 60_000,
   });
-  // They are read newest first, and the newest is to stay in the map.
+  // The records come newest first; reversed, the newest of each worker is the last one that is put into the map.
   return new Map(data?.toReversed().map((record) => [String(record.details["worker_id"]), record]));
 }
 
@@ -27,7 +27,7 @@ async function readBlocks(): Promise<AuditView[]> {
   return (await callHub(routes.searchAudit, { query: { event: "WORKER_BLOCKED", limit: recordsMax } })).body;
 }
 
-/** Who blocked a worker, when, and on which evidence. */
+/** Says who blocked a worker, when and why. */
 export function BlockText({ record, now }: { record: AuditView; now: number }) {
   const { user_id, timestamp, details } = record;
   const { reason } = details;
@@ -43,7 +43,7 @@ export function BlockText({ record, now }: { record: AuditView; now: number }) {
   );
 }
 
-/** Leads to the evidence, or else to the block itself. */
+/** Links to the record that is the evidence, or else to the block itself. */
 export function blockLink({ seq, details }: AuditView): string {
   const { evidence } = details;
   return `/audit?record=${typeof evidence === "number" ? evidence : seq}`;

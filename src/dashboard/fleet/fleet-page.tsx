@@ -6,7 +6,7 @@ import { isReachable, slotsText, useWorkers } from "../hub/workers.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { workerWords } from "../parts/state.tsx";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 import { showAddWorker } from "./add-worker.tsx";
 import { useBlocks } from "./blocks.tsx";
 import { IsolationNotes, isolationWord } from "./isolation-cell.tsx";
@@ -60,13 +60,13 @@ function Workers({
   mayAct: boolean;
   onDone: () => void;
 }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const now = useNow();
   const blocks = useBlocks(workers);
   const histories = useLoadHistories(workers);
-  const words = place.query.get("q") ?? "";
-  const status = place.query.get("status");
-  const open = place.query.get("open");
+  const words = address.query.get("q") ?? "";
+  const status = address.query.get("status");
+  const open = address.query.get("open");
   const shown = workers.filter(
     (worker) => (status === null || worker.status === status) && fits(worker, words),
   );
@@ -80,7 +80,7 @@ function Workers({
             placeholder="Filter: name, tag:gpu, kind:exec, isolation:strict"
             aria-label="Filter workers"
             spellCheck={false}
-            onChange={(event) => go(withQuery(place, { q: event.target.value }), { replace: true })}
+            onChange={(event) => go(withQuery(address, { q: event.target.value }), { replace: true })}
           />
         </label>
         <div className="bar chips" role="group" aria-label="Status">
@@ -90,7 +90,9 @@ function Workers({
               key={one}
               className="chip status-chip"
               aria-pressed={status === one}
-              onClick={() => go(withQuery(place, { status: status === one ? null : one }), { replace: true })}
+              onClick={() =>
+                go(withQuery(address, { status: status === one ? null : one }), { replace: true })
+              }
             >
               {workerWords[one].word}{" "}
               <b className="strong">{workers.filter((worker) => worker.status === one).length}</b>
@@ -125,7 +127,7 @@ function Workers({
               isOpen={open === worker.id}
               mayAct={mayAct}
               onToggle={() =>
-                go(withQuery(place, { open: open === worker.id ? null : worker.id }), { replace: true })
+                go(withQuery(address, { open: open === worker.id ? null : worker.id }), { replace: true })
               }
               onDone={onDone}
             />
@@ -148,7 +150,7 @@ function Workers({
   );
 }
 
-/** `tag:gpu`, `kind:exec` and `isolation:strict` look there, everything else at the name. */
+/** `tag:gpu`, `kind:exec` and `isolation:strict` compare that field, every other word the name. */
 function fits(worker: WorkerView, words: string): boolean {
   return words
     .toLowerCase()

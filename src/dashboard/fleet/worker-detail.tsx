@@ -115,7 +115,7 @@ export function WorkerDetail({
   );
 }
 
-/** What the worker said about itself when it registered. */
+/** What the worker reported when it registered. */
 function RegisteredFacts({ worker, now }: { worker: WorkerView; now: number }) {
   const { kinds, types, capabilities, containers, metrics } = worker;
   const last = metrics.at(-1);

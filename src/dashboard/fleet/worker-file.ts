@@ -3,9 +3,12 @@ import { isTrustedState } from "../../core/key-times.ts";
 import { readCerts } from "../access/certs.ts";
 import { callHub } from "../hub/call-hub.ts";
 
-/** What a worker needs to know, as `writ workers add` writes it: where the hub is, who it is, and which keys to trust. */
+/**
+ * The file of a worker, as `writ workers add` writes it: the hub's address, the worker's name and token, and the keys
+ * to trust.
+ */
 export async function makeWorkerFile({ name, url }: { name: string; url: string }): Promise<string> {
-  // Everything that can be refused comes before the token, so that none is left that nobody has.
+  // Calls that can be refused come before the token, so that a refusal leaves no unused token.
   const { keys } = (await callHub(routes.listKeys, {})).body;
   const authority = url.startsWith("https:") ? await findAuthority() : null;
   const { token } = (await callHub(routes.createToken, { body: { role: "worker", worker_id: name } })).body;
@@ -24,7 +27,7 @@ export async function makeWorkerFile({ name, url }: { name: string; url: string 
   ].join("\n");
 }
 
-/** The hub's own authority, unless the hub shows a certificate of somebody else's. */
+/** The hub's own authority; null if the hub presents a certificate of another one. */
 async function findAuthority(): Promise<string | null> {
   const certs = await readCerts();
   const settings = (await callHub(routes.listSettings, {})).body;

@@ -5,7 +5,7 @@ import type { Route } from "../../contract/routes/route.ts";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { refused, sessionHeaders, sessionId } from "./session.ts";
 
-/** A call that takes longer than this has lost its hub; the page says so and tries again. */
+/** A call without an answer for this long counts as lost; the page says so and tries again. */
 const callMsMax = 30_000;
 
 /** Calls a route of this hub as the person who is signed in. Refusals are thrown as the hub's own errors. */
@@ -40,6 +40,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { ...init, cache: "no-store", signal: AbortSignal.timeout(callMsMax) });
   } catch {
+    // The browser does not tell why: the hub is away, or the call took too long.
     throw new WritError("HUB_UNREACHABLE", "the hub does not answer");
   }
 }

@@ -10,12 +10,12 @@ setInterval(() => {
 }, tickMs);
 document.addEventListener("visibilitychange", () => clock.set(Date.now()));
 
-/** Draws its component again each second; what shows only a time that passes is `Ticking`. */
+/** Renders its component again each second. Where only a passing time is shown, `Ticking` costs less. */
 export function useNow(): number {
   return useStore(clock);
 }
 
-/** Whether this moment is over. Its component is drawn again only when that changes. */
+/** Whether this moment has passed. The component renders again only when that changes. */
 export function useHasPassed(ms: number): boolean {
   return useSyncExternalStore(clock.subscribe, () => clock.get() >= ms);
 }

@@ -7,16 +7,16 @@ import { useQuery } from "./use-query.ts";
 export type Counts = JobCounts;
 /** How many jobs are in a state; `is_more` where the hub stopped counting. */
 export type Count = Counts["failed"];
-/** Which jobs are counted; a state would leave one count of eight. */
+/** Which jobs are counted. It has no state, because the answer has one count for each. */
 type CountFilter = Omit<ListFilter, "status">;
 
-/** The stream tells when a count can have changed, except that the time of scheduled jobs has come. */
+/** The stream tells when a count can have changed, except when a scheduled job becomes due. */
 const everyMs = 60_000;
-/** With a filter of time they change by themselves. */
+/** With a time in the filter, counts change as time passes. */
 const timedMs = 15_000;
 /** Numbers that change faster cannot be read. */
 const whenMs = 2_000;
-/** Nobody reads a longer number to the end. */
+/** From here on a count is shown in thousands. */
 const exactMax = 10_000;
 
 /** How many of all jobs are in each state. */
@@ -24,7 +24,9 @@ export function useCounts(): Counts | undefined {
   return useCountsOf("{}", () => ({}));
 }
 
-/** The same of those that a filter finds. `key` stands for the filter, whose times count from the moment it is asked. */
+/**
+ * The same for the jobs that a filter finds. `key` stands for the filter, whose relative times count from each request.
+ */
 export function useCountsOf(key: string, filter: () => CountFilter): Counts | undefined {
   const load = async () => (await callHub(routes.countJobs, { query: filter() })).body;
   const isTimed = filter().since !== undefined || filter().until !== undefined;
@@ -36,8 +38,8 @@ export function useCountsOf(key: string, filter: () => CountFilter): Counts | un
 }
 
 /**
- * `1,284`, `≈84 k` for many, `≥10 k` if there are more than the hub counts. A count that ended before anything was found is
- * not known.
+ * `1,284`, `≈84 k` for many, `≥10 k` if there are more than the hub counts. A count that stopped before it found
+ * anything is unknown.
  */
 export function countLabel({ count, is_more }: Count): string {
   if (is_more && count === 0) return "?";

@@ -8,7 +8,7 @@ import { sessionHeaders } from "./session.ts";
 /** The hub sends a comment at least every 15 s; a stream that is silent for longer is dead. */
 const silenceMsMax = 40_000;
 
-/** With its place in the hub's log, which also says whether it happened before or after a list was read. */
+/** `seq` is its position in the hub's log, which tells whether it happened before or after a list was read. */
 export type FeedEvent = LiveEvent & { seq: number };
 export type StreamBatch = {
   lastId: string | null;
@@ -20,7 +20,7 @@ export type StreamBatch = {
 
 export const emptyBatch: Readonly<StreamBatch> = { lastId: null, events: [], parts: [], isReset: false };
 
-/** Reads live events until the stream ends; what arrived together is handed on together. */
+/** Reads live events until the stream ends; events that arrive together are passed on together. */
 export async function readEvents(options: {
   lastId: string | null;
   signal: AbortSignal;

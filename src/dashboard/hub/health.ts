@@ -6,10 +6,10 @@ type Health = {
   lockdown?: { reason: string; since: number };
 };
 
-/** Its version changes only with a restart, and then the stream is opened anew. */
+/** The hub's version changes only with a restart, which also opens a new stream. */
 const everyMs = 60_000;
 
-/** What the hub says of itself to everybody. */
+/** The hub's health, which needs no token. */
 export function useHealth(): Health | undefined {
   return useQuery("health", loadHealth, { everyMs }).data;
 }

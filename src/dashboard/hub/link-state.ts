@@ -2,13 +2,13 @@ import { useSyncExternalStore } from "react";
 import { clock } from "./clock.ts";
 import { link } from "./live-feed.ts";
 
-/** A short cut is not worth a word; a longer one is shown, and after this long the page says how old it is. */
+/** The page shows a lost stream after `quietMs`, and after `staleMs` also how old its data is. */
 const quietMs = 2_000;
 const staleMs = 10_000;
 
 type LinkState = "live" | "again" | "stale";
 
-/** Whether what is shown is still true. The component is drawn again only when that changes, not each second. */
+/** Whether the page is up to date. The component renders again only when that changes, not each second. */
 export function useLinkState(): LinkState {
   return useSyncExternalStore(subscribe, linkState);
 }

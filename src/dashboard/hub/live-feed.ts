@@ -5,7 +5,7 @@ import { emptyBatch, type FeedEvent, readEvents, type StreamBatch } from "./even
 import { refused, sessionId } from "./session.ts";
 import { Store } from "./store.ts";
 
-/** What one flush brings: the last event of each job, or word that everything has to be read again. */
+/** What one flush delivers: the last event of each job, or `isReset` when everything has to be read again. */
 export type Changes = {
   events: ReadonlyMap<string, FeedEvent>;
   created: readonly FeedEvent[];
@@ -34,7 +34,7 @@ export const link = new Store<Link>({ lostAt: null, retryAt: null });
 /** Events a second over the last few seconds. */
 export const eventRate = new Store(0);
 
-/** Of one session, like the lock: nobody may hear of jobs that another person sees. Null while nobody is signed in. */
+/** Belongs to one session, like the lock, so that no tab receives events of another person. Null while signed out. */
 let channel: BroadcastChannel | null = null;
 const listeners = new Set<(changes: Changes) => void>();
 const pending = new Map<string, FeedEvent>();
@@ -50,15 +50,15 @@ let recent: number[] = [];
 let isLeader = false;
 let retryNow: () => void = () => {};
 
-/** Tells of changes, at most ten times a second and never while the tab is hidden. */
+/** Calls the listener with changes, at most ten times a second and never while the tab is hidden. */
 export function onChanges(listener: (changes: Changes) => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
 /**
- * Starts the feed of a session, and returns what stops it. One tab of a browser holds the stream and passes it on to the
- * other tabs of the same session; when it closes, the next one takes over.
+ * Starts the feed of a session, and returns a function that stops it. One tab of a browser holds the stream and passes
+ * it on to the other tabs of the same session; when it closes, the next one takes over.
  */
 export function startFeed(session: string): () => void {
   const name = `writ-live ${session}`;
@@ -72,6 +72,7 @@ export function startFeed(session: string): () => void {
   const timer = setInterval(everySecond, 1_000);
   // Locks need a secure context; without them each tab has a stream of its own.
   if (navigator.locks === undefined) void lead(signal);
+  // It rejects only when the feed is stopped before the tab has got the lock.
   else void navigator.locks.request(name, { signal }, () => lead(signal)).catch(() => {});
   return () => {
     stopping.abort();
@@ -105,7 +106,10 @@ export function tryNow(): void {
   else send({ kind: "try" });
 }
 
-/** Browsers slow down the timers of hidden tabs, up to a minute: a tab that is looked at tells its leader the time. */
+/**
+ * Browsers slow down the timers of hidden tabs, up to a minute: a visible tab tells its leader when it is time to try
+ * again.
+ */
 function remindLeader(): void {
   const { retryAt } = link.get();
   if (!isLeader && !document.hidden && retryAt !== null && retryAt < Date.now()) tryNow();
@@ -132,7 +136,7 @@ async function lead(signal: AbortSignal): Promise<void> {
         lastId,
         signal,
         onOpen: () => {
-          // Without a position there is nothing to resume from, so what happened before has to be read again.
+          // Without a position the stream cannot resume, so everything has to be read again.
           if (lastId === null) publish({ ...emptyBatch, isReset: true });
           failures = 0;
           setLink({ lostAt: null, retryAt: null });

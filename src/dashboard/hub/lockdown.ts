@@ -4,9 +4,9 @@ import { callHub } from "./call-hub.ts";
 import { Store, useStore } from "./store.ts";
 import { useQuery } from "./use-query.ts";
 
-/** The stream tells those who administer the hub at once; others ask. */
+/** For persons who do not administer the hub: the stream tells only administrators of a change. */
 const everyMs = 15_000;
-/** Counts the changes made here, so that everybody who shows the lockdown reads it again at once. */
+/** Counts the changes made here, so that every component that shows the lockdown reads it again at once. */
 const changes = new Store(0);
 
 /** Whether the hub is locked, and which tenants, as far as the person may know. */

@@ -10,7 +10,7 @@ export type Person = z.infer<typeof identityView>;
 /** `unknown` until the hub has said who is signed in. */
 type Session =
   | { state: "unknown" }
-  /** `why` if somebody was signed out, or if a link that should have signed somebody in did not. */
+  /** `why` is set if the hub ended the session, or if a link of `writ open` did not sign the person in. */
   | { state: "out"; why?: unknown }
   | { state: "unreachable" }
   | { state: "in"; person: Person };
@@ -18,20 +18,20 @@ type Session =
 export const session = new Store<Session>({ state: "unknown" });
 
 /**
- * The session of this browser's cookie, which scripts cannot see. All tabs have the same cookie, so each one that signs in
- * or out tells the others by it. To ask the hub without a cookie would be a failed login.
+ * The session of this browser's cookie, which scripts cannot see. All tabs have the same cookie, so each one that signs
+ * in or out tells the others by it. A call to the hub without a cookie would count as a failed login.
  */
 const sessionKey = "writ-signed-in";
 /** Why the last session of this browser ended, for the other tabs. */
 const endKey = "writ-signed-out";
-/** Whose page this tab showed before it was loaded again for somebody else. */
+/** The person whose page this tab showed before it was loaded again for another person. */
 const formerKey = "writ-former-person";
 
-/** The person for whom this document was loaded. Another one gets another document, so that nothing is left in it. */
+/** The person for whom this document was loaded. Another person gets a new document, so that no data is left in it. */
 let owner: Person | null = null;
 let isSigningIn = false;
 
-/** The first thing that the page does: it follows a link of `writ open`, and asks the hub who is signed in. */
+/** Runs first on the page: follows a link of `writ open`, and asks the hub who is signed in. */
 export async function enter(): Promise<void> {
   addEventListener("storage", ({ key }) => {
     if (key === sessionKey || key === null) void followBrowser();
@@ -45,7 +45,7 @@ export async function enter(): Promise<void> {
 async function followLink(): Promise<boolean> {
   const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
   if (code === undefined) return false;
-  // The code is worth nothing after its first use; it need not stand in the address and the history either.
+  // The code is useless after its first use, and is removed from the address and the history too.
   history.replaceState(null, "", location.pathname + location.search);
   try {
     await openSession({ code });
@@ -71,7 +71,9 @@ async function askHub({ why = "" } = {}): Promise<Session> {
       return { state: "out" };
     }
     if (response.ok) return { state: "in", person: (await response.json()) as Person };
-  } catch {}
+  } catch {
+    // The network failed, or the answer was not JSON: the page tries again.
+  }
   return { state: "unreachable" };
 }
 
@@ -88,7 +90,7 @@ async function followBrowser(): Promise<void> {
   }
 }
 
-/** Shows what the hub has answered. A document never goes from one person to another. */
+/** Shows what the hub has answered. A document never changes from one person to another. */
 function change(next: Session, { isHere = false } = {}): void {
   if (next.state !== "in") {
     leave(next);
@@ -107,7 +109,7 @@ function change(next: Session, { isHere = false } = {}): void {
   session.set(next);
 }
 
-/** Whose session was replaced by the one that ends here concerns nobody who signs in later. */
+/** The name of a former person is not shown to a person who signs in later. */
 function leave(next: Exclude<Session, { state: "in" }>): void {
   if (next.state === "out") forgetFormerPerson();
   session.set(next);
@@ -127,14 +129,16 @@ export function sessionId(): string | null {
   return current.state === "in" ? idOf(current.person) : null;
 }
 
-/** Names the page's session to the hub, which refuses the call if the browser's cookie is of another one by now. */
+/**
+ * Names the page's session to the hub, which refuses the call if the browser's cookie has changed to another session.
+ */
 export function sessionHeaders(): Record<string, string> {
   const current = session.get();
   const id = current.state === "in" ? current.person.session_id : undefined;
   return id === undefined ? {} : { "Writ-Session": id };
 }
 
-/** Who was signed in in this tab before somebody else signed in in this browser; null if nobody was. */
+/** The person who was signed in in this tab before another one signed in in this browser, or null. */
 export function formerPerson(): string | null {
   return sessionStorage.getItem(formerKey);
 }
@@ -171,9 +175,11 @@ export async function signOut(): Promise<void> {
   leave({ state: "out" });
 }
 
-/** The hub has answered 401 to a call of this session: it has ended, or somebody else has signed in in this browser. */
+/**
+ * The hub has answered 401 to a call of this session: it has ended, or another person has signed in in this browser.
+ */
 export function refused(error: unknown, id: string | null): void {
-  // The answer to a call of an earlier session says nothing about this one, and what ends it here is known.
+  // An answer to a call of an earlier session does not concern this one, and a sign-in here replaces it anyway.
   if (id === null || id !== sessionId() || isSigningIn) return;
   const isReplaced = error instanceof WritError && error.details?.["session"] === "replaced";
   if (isReplaced || localStorage.getItem(sessionKey) !== id) void followBrowser();
@@ -182,7 +188,7 @@ export function refused(error: unknown, id: string | null): void {
 
 /**
  * Another tab may be signing somebody in at this moment: the old session has ended, and this call still went out with
- * its cookie. So the hub is asked once more, with the cookie of then.
+ * its cookie. So the hub is asked once more, with the cookie that the browser has by then.
  */
 async function confirmEnd(id: string, error: unknown): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, signInMs));
@@ -192,10 +198,10 @@ async function confirmEnd(id: string, error: unknown): Promise<void> {
   change(found.state === "out" ? { ...found, why: error } : found);
 }
 
-/** From the moment that the hub ends a session which another one replaces until the browser has the new cookie. */
+/** The time that a browser may need for the new cookie after the hub has replaced a session. */
 const signInMs = 500;
 
-/** The other tabs hear of it too, unless one of them has signed somebody in since. */
+/** Tells the other tabs too, unless one of them has signed a person in since. */
 function endHere(id: string, why: string): void {
   if (localStorage.getItem(sessionKey) !== id) return;
   localStorage.setItem(endKey, why);
@@ -204,7 +210,7 @@ function endHere(id: string, why: string): void {
 
 export function usePerson(): Person {
   const current = useStore(session);
-  if (current.state !== "in") throw new Error("nobody is signed in");
+  if (current.state !== "in") throw new Error("usePerson: no person is signed in");
   return current.person;
 }
 

@@ -5,11 +5,11 @@ import { type Query, useQuery } from "./use-query.ts";
 
 export type Range = StatisticsView["range"];
 
-/** How often they are read while jobs change, and while nothing does but the time that they end at. */
+/** How often statistics are read while jobs change, and while only time passes. */
 const busyMs = 5_000;
 const idleMs = 20_000;
 
-/** What happened over time, for those who may see it; null for everybody else. */
+/** What happened over time; null for a person who may not see it. */
 export function useStatistics(
   range: Range,
   { maySee, tenant, type }: { maySee: boolean; tenant?: string | undefined; type?: string | undefined },

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A value outside React that components read and are told of when it changes. */
+/** A value outside React, with listeners for its changes. */
 export class Store<T> {
   #value: T;
   readonly #listeners = new Set<() => void>();

@@ -19,7 +19,7 @@ type Load = () => Promise<unknown>;
 const kept = new Map<string, { data: unknown; at: number }>();
 const keptMax = 60;
 const reloadMs = 500;
-/** What the hub answers to these does not change by asking again. */
+/** The hub would refuse the same call again. */
 const refusals = ["NOT_FOUND", "PERMISSION_DENIED", "INVALID_ARGUMENT"] as const;
 
 /** Everything that is shown now is read once, however many components show it. */
@@ -61,11 +61,11 @@ type Member = {
   changed: () => void;
   load: Load;
   everyMs: () => number | undefined;
-  /** Within which time these changes make it worth reading again; null if they do not. */
+  /** Within which time these changes require another read; null if they do not. */
   when: (changes: Changes) => number | null;
 };
 
-/** Reads one thing for all who show it, from the first that does until the last does not any more. */
+/** Reads one thing for all components that show it, from the first that appears until the last has gone. */
 class Reader {
   error: unknown;
   readonly #key: string;
@@ -73,7 +73,7 @@ class Reader {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
   #isReading = false;
-  /** Within which time it was asked for again while it was being read. */
+  /** Within which time another read was requested during the current one. */
   #againMs = Number.POSITIVE_INFINITY;
   #stopListening: () => void = () => {};
 
@@ -91,7 +91,7 @@ class Reader {
     };
   }
 
-  /** Reads within this time. To ask again does not put it off: changes that never end would do so for ever. */
+  /** Reads within this time. A further request does not postpone it: endless changes would postpone it for ever. */
   readonly ask = (withinMs: number): void => {
     if (this.#isReading) {
       this.#againMs = Math.min(this.#againMs, withinMs);
@@ -117,7 +117,7 @@ class Reader {
       if (!document.hidden && !hasCode(this.error, ...refusals)) this.ask(reloadMs);
     };
     document.addEventListener("visibilitychange", onShow);
-    // An error that says that the hub is away must not outlive that.
+    // An error about an unreachable hub is read again as soon as the hub is back.
     const stopLink = link.subscribe(() => {
       if (link.get().lostAt === null && hasCode(this.error, "HUB_UNREACHABLE")) this.ask(0);
     });
@@ -141,7 +141,7 @@ class Reader {
     this.#isReading = true;
     try {
       const data = await first.load();
-      // Whoever asked may have signed out since; the next person must not find it.
+      // The person who asked may have signed out; the next one must not see the data.
       if (this.#members.size > 0) keep(this.#key, data);
       this.error = undefined;
     } catch (error) {
@@ -156,7 +156,7 @@ class Reader {
   #askAgain(): void {
     const againMs = this.#againMs;
     this.#againMs = Number.POSITIVE_INFINITY;
-    // A refusal stays one, and each one more would be recorded. Somebody who tries again or comes back asks anew.
+    // The hub would refuse again, and record each refusal. A person who tries again or comes back reads anew.
     if (hasCode(this.error, ...refusals)) return;
     // A hidden tab asks again when it is shown.
     const every = document.hidden ? [] : [...this.#members].map(({ everyMs }) => everyMs());

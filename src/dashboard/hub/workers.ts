@@ -4,7 +4,7 @@ import { plural } from "../parts/format.ts";
 import { callHub } from "./call-hub.ts";
 import { type Query, useQuery } from "./use-query.ts";
 
-/** Where only their number is shown, or whether they can be reached; the stream tells when that changes. */
+/** Where only the number of workers is shown, or whether they can be reached; the stream tells when that changes. */
 const countedMs = 60_000;
 /** Where their load is shown: they report it every ten seconds. */
 const loadMs = 15_000;
@@ -12,8 +12,8 @@ const loadMs = 15_000;
 const busyMs = 5_000;
 
 /**
- * The fleet, for those who may see it; nobody else asks. Each worker comes with its newest measurement. `isLoadShown` keeps
- * that and the busy slots up to date.
+ * The fleet, for a person who may see it; for others the hub is not asked. Each worker comes with its newest
+ * measurement. `isLoadShown` keeps that and the busy slots up to date.
  */
 export function useWorkers(maySee: boolean, { isLoadShown = false } = {}): Query<WorkerView[]> {
   return useQuery(maySee ? "workers" : "no workers", maySee ? loadWorkers : async () => [], {
@@ -27,7 +27,7 @@ async function loadWorkers(): Promise<WorkerView[]> {
   return (await callHub(routes.listWorkers, { query: { samples: 1 } })).body;
 }
 
-/** A worker that was blocked after it had left, or before it came, is known by its name only. */
+/** Of a worker that was blocked after it left or before it registered, the hub knows only the name. */
 export function isRegistered({ cores }: WorkerView): boolean {
   return cores > 0;
 }
@@ -36,7 +36,7 @@ export function isReachable({ status }: WorkerView): boolean {
   return status === "active" || status === "draining";
 }
 
-/** A tenant is not shown how busy the workers are that others use too. */
+/** The hub hides from a tenant how busy shared workers are. */
 export function slotsText(workers: readonly WorkerView[]): string {
   const slots = workers.reduce((sum, worker) => sum + worker.slots, 0);
   if (workers.some(({ current_jobs }) => current_jobs === null)) return plural(slots, "slot");

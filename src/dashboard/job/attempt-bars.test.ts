@@ -5,7 +5,7 @@ import { attemptsOf } from "./attempts.ts";
 
 const from = new Date().setHours(12, 0, 0, 0);
 
-test("the marks of a short job are how long after its submission they are, and no two are the same", () => {
+test("the marks of a short job show the time since its submission, and no two are equal", () => {
   const [first, ...others] = axisTexts(from, from + 23, false);
   expect(first).toBe("12:00:00");
   expect(others).toEqual(["+5.8ms", "+12ms", "+17ms", "+23ms"]);

@@ -6,7 +6,7 @@ import { StateIcon } from "../parts/state.tsx";
 import { type Attempt, attemptsOf } from "./attempts.ts";
 
 const shownMax = 12;
-/** More rows would hold up the page; the newest tell how it ended. */
+/** More rows would slow the page down; the newest tell how the job ended. */
 const listedMax = 1_000;
 const ticks = 5;
 
@@ -62,7 +62,7 @@ export function AttemptBars({
 /** Below this, moments that are shown to the second would repeat. */
 const clockMs = (ticks - 1) * 2_000;
 
-/** The time of day at each mark; of a short job, when it was submitted and how long after that the others are. */
+/** The time of day at each mark. A short job has it at the first mark only, and the time since then at the others. */
 export function axisTexts(from: number, to: number, isOpen: boolean): string[] {
   return Array.from({ length: ticks }, (_, index) => {
     const afterMs = ((to - from) * index) / (ticks - 1);

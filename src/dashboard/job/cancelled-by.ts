@@ -1,17 +1,17 @@
 import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 
-/** Who cancelled a job, if an event tells, and when; null if nobody has since it was last queued. */
+/** Finds who cancelled a job, if an event tells, and when; null if it was not cancelled since it was last queued. */
 export function cancelledBy(
   job: JobView,
   events: readonly EventView[],
 ): { who: string | null; at: number } | null {
   const isCancelled = job.fail_code === "CANCELLED" || job.cancel_requested_at !== null;
   if (!isCancelled) return null;
-  const told = events.findLast(
+  const cancelEvent = events.findLast(
     ({ event, details }) =>
       event === "JOB_CANCEL_REQUESTED" ||
       (event === "JOB_FAILED" && details["fail_code"] === "CANCELLED" && job.cancel_requested_at === null),
   );
-  const at = told?.ts ?? job.cancel_requested_at ?? job.completed_at;
-  return at === null ? null : { who: told?.user_id ?? null, at };
+  const at = cancelEvent?.ts ?? job.cancel_requested_at ?? job.completed_at;
+  return at === null ? null : { who: cancelEvent?.user_id ?? null, at };
 }

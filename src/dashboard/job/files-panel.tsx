@@ -16,10 +16,10 @@ type File = ArtifactList["files"][number];
 
 /** A job may store thousands; the rest is one command away. */
 const filesShownMax = 100;
-/** Each is up to 8 MiB, so further ones are drawn when somebody asks. */
+/** Each is up to 8 MiB, so further ones are shown on request. */
 const picturesAtFirst = 4;
 
-/** The files that the job has stored, and pictures among them. The hub redirects to where each of them is. */
+/** The files that the job has stored, and pictures among them. The hub redirects to the place of each. */
 export function FilesPanel({ job }: { job: JobView }) {
   const { id, output_files } = job;
   const [hasAll, setHasAll] = useState(false);

@@ -21,11 +21,11 @@ function isStandIn(part: string): boolean {
   return limitWords.some((limit) => part === `${limit}: rlimit`);
 }
 
-/** What really stood between the job and its host. */
+/** The parts of the cage that were applied, and those that were missing. */
 export function IsolationPanel({ job }: { job: JobView }) {
   const { isolation } = job;
   if (isolation === null) return null;
-  // What stands in for a limit is told where that limit is missing, and as a limit under Resources.
+  // A substitute for a limit is named where that limit is missing, and as a limit under Resources.
   const parts = isolation.applied.filter((part) => !limitWords.includes(part) && !isStandIn(part));
   const limited = isolation.applied.filter((part) => limitWords.includes(part));
   const isStrict = isolation.level === "strict";

@@ -16,7 +16,7 @@ import { submittedTimeoutSec } from "./time-limit.ts";
 
 type Props = { job: JobView; mayAct: boolean; onDone: () => void };
 
-/** Only what can help: a job that has ended cannot be cancelled, one that runs cannot be retried. */
+/** Only acts that are possible: a job that has ended cannot be cancelled, one that runs cannot be retried. */
 export function JobActs({ job, mayAct, onDone }: Props) {
   const canCancel = mayAct && !isEnded(job.status) && job.cancel_requested_at === null;
   const canRetry = mayAct && (job.status === "failed" || job.status === "quarantined");
@@ -49,7 +49,7 @@ export function JobActs({ job, mayAct, onDone }: Props) {
   );
 }
 
-/** After these, the same document meets the same end, so the button that helps stands out. */
+/** After these failures the same document would fail again, so the button for a copy is the main one. */
 function repeatsInVain({ fail_detail, fail_code }: JobView): boolean {
   return fail_detail === "OOM_KILLED" || fail_code === "TIMEOUT" || fail_code === "INVALID_JOB";
 }
@@ -99,7 +99,7 @@ function askToCancel(job: JobView, onDone: () => void): void {
       <p>
         {isHeld
           ? `${job.worker_id} is told at once: the process has 5 s to end by itself, then its whole tree is killed. What it has written so far is kept.`
-          : "It waits and has not started; it will not start."}
+          : "It has not started, and will not start."}
       </p>
     ),
     acts: [
@@ -151,7 +151,7 @@ function askToRetry(job: JobView, onDone: () => void): void {
   });
 }
 
-/** The command that submits the same again. */
+/** The command that submits the same job again. */
 function asJobctl(job: JobView): string {
   const command = job.run === null ? null : commandOf(job.run);
   const options = [

@@ -21,6 +21,7 @@ import { useKeys } from "../shell/keys.ts";
 import { go } from "../shell/router.ts";
 import { joinWords } from "../submit/shell-words.ts";
 import { AttemptBars } from "./attempt-bars.tsx";
+import { CandidateWorkers } from "./candidate-workers.tsx";
 import { DetailsPanel } from "./details-panel.tsx";
 import { FilesPanel } from "./files-panel.tsx";
 import { IsolationPanel } from "./isolation-panel.tsx";
@@ -30,11 +31,10 @@ import { JobSentence } from "./job-sentence.tsx";
 import { readJobEvents } from "./read-events.ts";
 import { ResourcesPanel } from "./resources-panel.tsx";
 import { TreePanel } from "./result-tree.tsx";
-import { WhoCould } from "./who-could.tsx";
 
-/** While a job is not over, what no event tells is read again this often. */
+/** How often an unfinished job is read again, for changes that no event tells. */
 const activeMs = 5_000;
-/** After that only people change it, and the stream tells of that. */
+/** After its end only people change it, and the stream tells of that. */
 const endedMs = 60_000;
 
 type Read = { job: JobView; why: WhyView | undefined; events: readonly EventView[] };
@@ -114,7 +114,7 @@ function NoJob({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   if (!isMissing) return <ErrorBand error={error} onRetry={onRetry} />;
   return (
     <Empty icon={<Icon name="search" />} title="There is no such job">
-      <p>It does not exist, is another tenant’s, or was deleted after its time.</p>
+      <p>It does not exist, belongs to another tenant, or was deleted when its time was over.</p>
       <a className="button" href="/jobs">
         Show all jobs
       </a>
@@ -128,7 +128,7 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
   const may = mayOf(usePerson());
   const workers = useWorkers(may.seeFleet && job.status === "pending").data ?? [];
   const command = job.run === null ? null : commandOf(job.run);
-  const said = command === null ? `${job.run?.kind ?? "handler"} job` : joinWords(command);
+  const commandText = command === null ? `${job.run?.kind ?? "handler"} job` : joinWords(command);
   const acts = <JobActs job={job} mayAct={may.act} onDone={onDone} />;
   return (
     <>
@@ -139,7 +139,7 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
           </h1>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long command scrolls, and the keyboard must reach it */}
           <div className="command" role="group" aria-label="Command" tabIndex={0}>
-            <PlainText text={said} hasLines />
+            <PlainText text={commandText} hasLines />
           </div>
         </div>
         <div className="row acts">{acts}</div>
@@ -148,7 +148,7 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
       <JobProof job={job} />
       <div className="job-columns">
         <div className="stack">
-          {why === undefined ? null : <WhoCould why={why} workers={workers} />}
+          {why === undefined ? null : <CandidateWorkers why={why} workers={workers} />}
           <AttemptBars job={job} events={events} now={now} />
           <OutputPanel job={job} />
           <Results job={job} />

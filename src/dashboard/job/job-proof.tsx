@@ -75,7 +75,7 @@ export function JobProof({ job }: { job: JobView }) {
   );
 }
 
-/** Until something is known, nothing is said of it: neither that there is a proof, nor that there is none. */
+/** Until the check has ended, the panel says neither that there is a proof nor that there is none. */
 function Unchecked({ job, error }: { job: JobView; error: unknown }) {
   const text = error === undefined ? "being checked …" : `could not be checked: ${errorText(error)}`;
   return (
@@ -95,7 +95,7 @@ function Unchecked({ job, error }: { job: JobView; error: unknown }) {
 
 function LaterParts({ job }: { job: JobView }) {
   const isHeld = isActive(job.status);
-  const proven = isHeld ? `${job.worker_id} signs a receipt when it ends` : "a receipt comes with the end";
+  const proven = isHeld ? `${job.worker_id} signs a receipt when it ends` : "a receipt follows when it ends";
   return (
     <>
       <Part
@@ -193,7 +193,7 @@ async function checkProof(job: JobView): Promise<Checked> {
   return { state: "done", steps, keyId: body.key_id, workerId: body.worker.worker_id, attempt: body.attempt };
 }
 
-/** Undefined for what is too large to be read here; the receipt's hash is then only named. */
+/** Undefined for output that is too large to be read here; the receipt's hash is then shown without a check. */
 async function hashOutput(
   job: JobView,
   stream: "stdout" | "stderr",

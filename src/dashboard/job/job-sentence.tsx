@@ -10,7 +10,7 @@ import { colourOf, StateIcon, shownState } from "../parts/state.tsx";
 import { cancelledBy } from "./cancelled-by.ts";
 import { submittedTimeoutSec } from "./time-limit.ts";
 
-/** `quote` is what the job wrote last, in its own words. */
+/** `quote` is the last line that the job wrote. */
 type Sentence = { lead: ReactNode; rest?: ReactNode; quote?: string | undefined; aside?: ReactNode };
 
 const ordinals = [
@@ -68,7 +68,7 @@ export function JobSentence({
   );
 }
 
-/** Reasons are written by jobs and workers. */
+/** Jobs and workers write reasons, so a reason is shown as plain text. */
 function shown(part: ReactNode): ReactNode {
   return typeof part === "string" ? <PlainText text={part} /> : part;
 }
@@ -106,7 +106,7 @@ function runningSentence(job: JobView, now: number): Sentence {
   };
 }
 
-/** Who cancelled it and when; and if a worker had it, what became of that. */
+/** Says who cancelled it and when, and how its worker ended it. */
 function cancelledSentence(
   job: JobView,
   { who, at }: { who: string | null; at: number },
@@ -137,7 +137,7 @@ function pendingSentence(job: JobView, why: WhyView | undefined, now: number): S
   return { lead: withCode(lead ?? ""), rest: withCode(rest), aside: waitText(job, why, now) };
 }
 
-/** How long it has waited for this attempt: until its time has come, it does not wait. */
+/** How long it has waited for this attempt. A job does not wait before it is due. */
 function waitText(job: JobView, why: WhyView | undefined, now: number): string {
   const submitted = `It was submitted ${durationText(now - job.created_at)} ago.`;
   if (job.run_at > now) return submitted;
@@ -147,14 +147,14 @@ function waitText(job: JobView, why: WhyView | undefined, now: number): string {
   return job.run_at > job.created_at ? `${waited} ${submitted}` : waited;
 }
 
-/** The hub names commands in backticks, and times for programs. */
+/** The hub's text has commands in backticks, and times in ISO format. */
 function withCode(text: string): ReactNode {
   return text
     .replaceAll(isoTime, (time) => momentText(Date.parse(time)))
     .split("`")
     .map((part, index) =>
       index % 2 === 0 ? (
-        // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text are known by their place only.
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text have no identity but their index.
         <PlainText text={part} key={index} />
       ) : (
         <code className="mono" key={part}>
@@ -190,7 +190,7 @@ function failedSentence(job: JobView): Sentence {
   };
 }
 
-/** One for each code: what happened, in the words of a person. */
+/** What happened, in plain words, for each code. */
 const leads: Record<string, string> = {
   OOM_KILLED: "Ran out of memory",
   TIMEOUT: "Ran longer than it may",

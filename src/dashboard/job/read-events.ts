@@ -6,10 +6,10 @@ const pageEvents = 1_000;
 /** 50,000 events; a job that reports its progress every second has them after half a day. */
 const pagesMax = 50;
 
-/** Of the job that is shown; another one starts anew. */
+/** The events of the job that is shown; another job replaces them. */
 let known: { jobId: string; events: readonly EventView[] } = { jobId: "", events: [] };
 
-/** All events of a job, oldest first. What was read before is kept, so that each look reads only what is new. */
+/** All events of a job, oldest first. Events that were read are kept, so that each call reads only new ones. */
 export async function readJobEvents(jobId: string): Promise<readonly EventView[]> {
   const events = known.jobId === jobId ? [...known.events] : [];
   for (let page = 0; page < pagesMax; page++) {

@@ -6,7 +6,7 @@ import { bytesText, countText, durationText } from "../parts/format.ts";
 import { Meter, type MeterProps } from "./meter.tsx";
 import { useRates } from "./use-rates.ts";
 
-/** What was used, beside what may be used. Why: ADR 0067. */
+/** What the job used, beside its limits. Why: ADR 0067. */
 export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
   const { usage, limits } = job;
   const ran = ranMs(job, now);
@@ -17,9 +17,9 @@ export function ResourcesPanel({ job, now }: { job: JobView; now: number }) {
     usage,
     ranMs: ran,
     rates: isLive ? rates : null,
-    // Its worker may set limits of its own; only those that were asked for are known here.
+    // The worker may set limits of its own; the page knows only those of the document.
     limits: { ...resolveLimits((limits ?? {}) as LimitsText), pidsMax: limits?.pids ?? null },
-    unkept: new Map((job.isolation?.missing ?? []).map(({ part, why }) => [part, insteadIn(why)])),
+    notApplied: new Map((job.isolation?.missing ?? []).map(({ part, why }) => [part, insteadIn(why)])),
     isProcess: usage !== null || limits !== null,
   };
   const meters = [cpuMeter(used), memoryMeter(used), diskMeter(used), processesMeter(used)];
@@ -58,29 +58,29 @@ type Used = {
   ranMs: number | null;
   rates: ReturnType<typeof useRates>;
   limits: ReturnType<typeof resolveLimits>;
-  /** Limits that the worker's host could not set, and what holds instead of each; empty if nothing does. */
-  unkept: ReadonlyMap<string, string>;
+  /** Limits that the worker's host could not set, and the substitute of each; empty if there is none. */
+  notApplied: ReadonlyMap<string, string>;
   isProcess: boolean;
 };
 
-/** `of` and `besides` are behind what was used; `alone` is the text if nothing is known of that. */
+/** `of` and `besides` follow the amount that was used; `alone` is the text if that amount is unknown. */
 type Limit = { max: number | null; of: string; besides: string; alone: string | null };
 
-/** A limit that did not hold is named, and not measured against. */
+/** A limit that was not applied is named, and has no bar. */
 function limitOf(value: number | null, text: (value: number) => string, instead: string | undefined): Limit {
   if (value === null) return { max: null, of: "", besides: "", alone: null };
-  const said = text(value);
-  if (instead === undefined) return { max: value, of: ` of ${said}`, besides: "", alone: `up to ${said}` };
-  const lost = `limit of ${said} not applied${instead === "" ? "" : `: ${instead}`}`;
+  const shown = text(value);
+  if (instead === undefined) return { max: value, of: ` of ${shown}`, besides: "", alone: `up to ${shown}` };
+  const lost = `limit of ${shown} not applied${instead === "" ? "" : `: ${instead}`}`;
   return { max: null, of: "", besides: `, ${lost}`, alone: lost };
 }
 
-function cpuMeter({ usage, ranMs, rates, limits, unkept }: Used): MeterProps | null {
+function cpuMeter({ usage, ranMs, rates, limits, notApplied }: Used): MeterProps | null {
   const { cpuMillis } = limits;
   const limit = limitOf(
     cpuMillis === null ? null : cpuMillis / 1000,
     (cores) => (cores === 1 ? "1 core" : `${cores} cores`),
-    unkept.get("cpu"),
+    notApplied.get("cpu"),
   );
   const average =
     usage?.cpu_ms === undefined || ranMs === null || ranMs === 0 ? undefined : usage.cpu_ms / ranMs;
@@ -90,8 +90,8 @@ function cpuMeter({ usage, ranMs, rates, limits, unkept }: Used): MeterProps | n
   return { name: "CPU", used: cores, max: limit.max, text };
 }
 
-function memoryMeter({ usage, limits, unkept }: Used): MeterProps | null {
-  const limit = limitOf(limits.memoryBytes, bytesText, unkept.get("memory"));
+function memoryMeter({ usage, limits, notApplied }: Used): MeterProps | null {
+  const limit = limitOf(limits.memoryBytes, bytesText, notApplied.get("memory"));
   const { max, of, besides } = limit;
   const { memory_bytes: now, memory_peak_bytes: peak, oom: isFull = false } = usage ?? {};
   if (now !== undefined && !isFull) {
@@ -103,8 +103,8 @@ function memoryMeter({ usage, limits, unkept }: Used): MeterProps | null {
 }
 
 /** Reading and writing are limited each by itself, so the faster of the two is nearer to the limit. */
-function diskMeter({ usage, rates, limits, unkept, isProcess }: Used): MeterProps | null {
-  const limit = limitOf(limits.ioBytesPerSec, (bytes) => `${bytesText(bytes)}/s`, unkept.get("io"));
+function diskMeter({ usage, rates, limits, notApplied, isProcess }: Used): MeterProps | null {
+  const limit = limitOf(limits.ioBytesPerSec, (bytes) => `${bytesText(bytes)}/s`, notApplied.get("io"));
   const { max, of, besides } = limit;
   const { io_read_bytes: read, io_write_bytes: written } = usage ?? {};
   if (read === undefined || written === undefined) {
@@ -116,9 +116,9 @@ function diskMeter({ usage, rates, limits, unkept, isProcess }: Used): MeterProp
   return { name: "Disk", used: rate, max, text: `${bytesText(Math.round(rate))}/s${of}${besides}` };
 }
 
-function processesMeter({ usage, limits, unkept, isProcess }: Used): MeterProps | null {
+function processesMeter({ usage, limits, notApplied, isProcess }: Used): MeterProps | null {
   if (!isProcess) return null;
-  const limit = limitOf(limits.pidsMax, countText, unkept.get("pids"));
+  const limit = limitOf(limits.pidsMax, countText, notApplied.get("pids"));
   const { max, of, besides } = limit;
   const { pids, pids_peak: peak } = usage ?? {};
   if (pids !== undefined)
@@ -127,7 +127,10 @@ function processesMeter({ usage, limits, unkept, isProcess }: Used): MeterProps 
   return { name: "Processes", used: peak, max, text: `at most ${countText(peak)}${of}${besides}` };
 }
 
-/** Before the first report only the limit is known; after it, what is missing is what the worker's host does not count. */
+/**
+ * Before the first report only the limit is known. A figure that a report lacks is one that the worker's host does not
+ * count.
+ */
 function unmeasured(name: string, usage: JobView["usage"], { alone }: Limit): MeterProps | null {
   if (usage === null && alone === null) return null;
   const text = usage === null ? alone : ["not measured", alone].filter((part) => part !== null).join(", ");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { submittedTimeoutSec, timeLimitText } from "./time-limit.ts";
 
-test("O-31 a time limit is told as it was submitted, and as timeouts have doubled it", () => {
+test("O-31 a time limit is shown as submitted, and as doubled by timeouts", () => {
   expect(timeLimitText({ timeout_sec: 0, submitted_timeout_sec: 0 })).toBe("no time limit");
   expect(timeLimitText({ timeout_sec: 120, submitted_timeout_sec: 120 })).toBe("2m 00s each");
   expect(timeLimitText({ timeout_sec: 240, submitted_timeout_sec: 120 })).toBe(

@@ -3,7 +3,7 @@ import { durationText } from "../parts/format.ts";
 
 type Limited = Pick<JobView, "timeout_sec" | "submitted_timeout_sec">;
 
-/** The limit that somebody set. Timeouts double the limit of the attempts after them, and a retry by a person ends that. */
+/** The limit as submitted. Each timeout doubles the limit of the next attempt; a retry by a person resets it. */
 export function submittedTimeoutSec({ timeout_sec, submitted_timeout_sec = timeout_sec }: Limited): number {
   return submitted_timeout_sec;
 }

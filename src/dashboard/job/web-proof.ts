@@ -46,6 +46,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
     const text = atob(base64);
     return btoa(text) === base64 ? Uint8Array.from(text, (character) => character.charCodeAt(0)) : null;
   } catch {
+    // Not base64.
     return null;
   }
 }

@@ -3,18 +3,18 @@ import { type ListedState, stateBehind } from "../../core/jobs/job.ts";
 import { type Act, askBulk } from "./ask-bulk.tsx";
 import { cancellable, retryable } from "./bulk-bar.tsx";
 import { filterText } from "./filter-text.ts";
-import { bounds, hubFilter, type JobFilter } from "./job-filter.ts";
+import { hubFilter, type JobFilter, mayActOnAll } from "./job-filter.ts";
 
 /**
- * Acts on everything that the filter finds, selected or not. They stand with the filter and away from the selection, so
- * that nobody takes one for the other.
+ * Acts on everything that the filter finds, selected or not. The buttons stand with the filter, away from the
+ * selection, so that the two are not confused.
  */
 export function AllMatching({ filter, onDone }: { filter: JobFilter; onDone: () => void }) {
-  if (!bounds(filter)) return null;
+  if (!mayActOnAll(filter)) return null;
   const acts = (["retry", "cancel"] as const).filter((act) => statesFor(filter, act).length > 0);
   if (acts.length === 0) return null;
   const ask = (act: Act) => {
-    const target = { filter: narrowed(filter, act), said: filterText(filter) };
+    const target = { filter: narrowed(filter, act), text: filterText(filter) };
     void askBulk(act, target, { left: 0, onDone });
   };
   return (

@@ -8,35 +8,35 @@ import { showToast } from "../shell/toasts.tsx";
 
 export type Act = "cancel" | "retry";
 
-/** The selected jobs, or all that a filter finds; `said` is that filter in words. */
-type Target = { ids: string[] } | { filter: BulkFilter; said: string };
+/** The selected jobs, or all that a filter finds; `text` is that filter in words. */
+type Target = { ids: string[] } | { filter: BulkFilter; text: string };
 
-type Around = {
+type Context = {
   /** How many of the selected jobs cannot be changed. */
   left: number;
   onDone: () => void;
 };
 
-/** Asks the hub how many there are, shows it, and only then does it. */
-export async function askBulk(act: Act, target: Target, around: Around): Promise<void> {
+/** Asks the hub how many jobs match, shows the number, and acts when the person confirms. */
+export async function askBulk(act: Act, target: Target, context: Context): Promise<void> {
   try {
     const { body } = await callHub(routes.changeJobs, {
       body: { act, ...wireTarget(target), dry_run: true },
     });
-    askFirst(bulkQuestion(act, target, { can: body.matched, more: body.more, ...around }));
+    askFirst(bulkQuestion(act, target, { can: body.matched, more: body.more, ...context }));
   } catch (error) {
     showToast({ icon: "warning", text: `Cannot ${act} these jobs`, note: errorText(error) });
   }
 }
 
-/** In a body, states are text as in an address. */
+/** In a body, states are one text, as in an address. */
 function wireTarget(target: Target) {
   if ("ids" in target) return target;
   const { status, ...filter } = target.filter;
   return { filter: status === undefined ? filter : { ...filter, status: status.join(",") } };
 }
 
-type Counted = Around & { can: number; more: boolean };
+type Counted = Context & { can: number; more: boolean };
 
 function bulkQuestion(act: Act, target: Target, { can, left, more, onDone }: Counted) {
   const verb = act === "retry" ? "Retry" : "Cancel";
@@ -44,7 +44,9 @@ function bulkQuestion(act: Act, target: Target, { can, left, more, onDone }: Cou
   return {
     title: bulkTitle(verb, target, { can, more }),
     points: [
-      ...("filter" in target ? [{ icon: "search" as const, text: <FilterPoint said={target.said} /> }] : []),
+      ...("filter" in target
+        ? [{ icon: "search" as const, text: <FilterPoint filter={target.text} /> }]
+        : []),
       {
         icon: act === "retry" ? ("retry" as const) : ("stop" as const),
         text: (
@@ -63,7 +65,7 @@ function bulkQuestion(act: Act, target: Target, { can, left, more, onDone }: Cou
       },
       { icon: "audit" as const, text: "Recorded in the audit trail with your name." },
     ],
-    body: more ? <p>There are more than one call changes; do it again for the rest.</p> : undefined,
+    body: more ? <p>More jobs match than one call can change; repeat it for the rest.</p> : undefined,
     acts:
       can === 0
         ? []
@@ -99,12 +101,12 @@ function bulkTitle(verb: string, target: Target, { can, more }: { can: number; m
     : `${verb} ${more ? "the first" : "all"} ${countText(can)} jobs that match the filter?`;
 }
 
-function FilterPoint({ said }: { said: string }) {
+function FilterPoint({ filter }: { filter: string }) {
   return (
     <>
       The filter is:{" "}
       <b className="strong">
-        <PlainText text={said} />
+        <PlainText text={filter} />
       </b>
       . Every job that matches is meant, selected or not.
     </>

@@ -3,10 +3,10 @@ import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { foundAs } from "./job-filter.ts";
 
-/** Fewer than this are seen at a glance. */
+/** A person sees at a glance what fewer rows have in common. */
 const rowsMin = 3;
 
-/** When most of the shown failures are of one kind, that is the thing to know. */
+/** Names the cause that most of the shown failures have in common. */
 export function CommonCause({ rows }: { rows: readonly JobSummary[] }) {
   const failed = rows.filter((row) => ["failed", "quarantined"].includes(foundAs(row)));
   const groups = Map.groupBy(

@@ -3,7 +3,7 @@ import { Icon } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 import { ages } from "../parts/time-range.ts";
 import { useKeys } from "../shell/keys.ts";
-import { go, type Place, usePlace, withQuery } from "../shell/router.ts";
+import { go, type PageAddress, usePageAddress, withQuery } from "../shell/router.ts";
 import { valueText } from "./filter-text.ts";
 import {
   type FilterName,
@@ -16,7 +16,7 @@ import {
 } from "./job-filter.ts";
 
 export function FilterBar({ filter }: { filter: JobFilter }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const input = useRef<HTMLInputElement>(null);
   const shownText = writeWords(filter);
   const [words, setWords] = useState(shownText);
@@ -29,9 +29,9 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
     const wrong = filterProblem(read);
     setProblem(wrong);
     if (wrong !== null) return;
-    // The field shows the whole filter, so what is no longer in it is no longer wanted.
+    // The field shows the whole filter, so a part that was deleted from it is dropped.
     const nothing = Object.fromEntries(filterNames.map((name) => [name, null]));
-    go(withQuery({ ...place, path: "/jobs" }, { ...nothing, ...read }));
+    go(withQuery({ ...address, path: "/jobs" }, { ...nothing, ...read }));
   };
   return (
     <form
@@ -58,9 +58,11 @@ export function FilterBar({ filter }: { filter: JobFilter }) {
         />
         <kbd className="not-phone">/</kbd>
       </label>
-      <Chips filter={filter} place={place} />
+      <Chips filter={filter} address={address} />
       {problem === null ? null : <Problem text={`${problem}. The list is filtered as before.`} />}
-      {problem === null && inAddress !== null ? <Problem text={`${inAddress}. It is left out.`} /> : null}
+      {problem === null && inAddress !== null ? (
+        <Problem text={`${inAddress}. This part of the filter is ignored.`} />
+      ) : null}
     </form>
   );
 }
@@ -73,7 +75,7 @@ function Problem({ text }: { text: string }) {
   );
 }
 
-function Chips({ filter, place }: { filter: JobFilter; place: Place }) {
+function Chips({ filter, address }: { filter: JobFilter; address: PageAddress }) {
   const names = Object.keys(filter) as FilterName[];
   return (
     <div className="bar chips">
@@ -84,7 +86,7 @@ function Chips({ filter, place }: { filter: JobFilter; place: Place }) {
             <PlainText text={valueText(name, filter)} />
           </b>
           <a
-            href={withQuery(place, { [name]: null })}
+            href={withQuery(address, { [name]: null })}
             aria-label={`Remove the filter: ${filterLabels[name]}`}
           >
             <Icon name="close" />
@@ -98,7 +100,7 @@ function Chips({ filter, place }: { filter: JobFilter; place: Place }) {
           <select
             value=""
             aria-label="Created in the last"
-            onChange={(event) => go(withQuery(place, { since: event.target.value }))}
+            onChange={(event) => go(withQuery(address, { since: event.target.value }))}
           >
             <option value="">Time</option>
             {Object.entries(ages).map(([value, text]) => (

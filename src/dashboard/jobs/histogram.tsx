@@ -15,8 +15,8 @@ const spanText: Record<Range, string> = {
 };
 
 /**
- * When jobs ended, in one line: those that the list shows. The statistics know type, tenant and state; a list that is
- * filtered by more has no such line, because it would be about other jobs.
+ * When the listed jobs ended, in one line of bars. The statistics know type, tenant and state; a list with another
+ * filter has no bars, because they would count other jobs.
  */
 export function Histogram({ filter }: { filter: JobFilter }) {
   const known = statisticsOf(filter);

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { filterText } from "./filter-text.ts";
 import {
-  bounds,
   couldShow,
   filterProblem,
   foundAs,
   hubFilter,
+  mayActOnAll,
   readWords,
   statesOf,
   writeWords,
 } from "./job-filter.ts";
 
-test("a time that is none is refused in words", () => {
+test("an invalid time is refused with a message", () => {
   expect(filterProblem(readWords("since:abc"))).toBe(
     'since: "abc" is not a time; use 15m, 1h, 7d, today or milliseconds',
   );
@@ -20,7 +20,7 @@ test("a time that is none is refused in words", () => {
     expect(filterProblem(readWords(words))).toBeNull();
 });
 
-test("a state that is none is refused in words, and stays visible in the filter", () => {
+test("an unknown state is refused with a message and stays visible in the filter", () => {
   expect(filterProblem(readWords("state:weird"))).toBe(
     'state: "weird" is not a state; use pending, scheduled, assigned, running, completed, failed, quarantined, cancelled',
   );
@@ -28,14 +28,14 @@ test("a state that is none is refused in words, and stays visible in the filter"
   expect(filterProblem(readWords("state:dead,cancelled"))).toBeNull();
 });
 
-test("nothing acts on all that match while a part of the filter is ignored", () => {
+test("acts on all matching jobs are not offered while a part of the filter is ignored", () => {
   for (const filter of [{ type: "video" }, { state: "failed" }, { since: "1h" }])
-    expect(bounds(filter)).toBe(true);
+    expect(mayActOnAll(filter)).toBe(true);
   for (const filter of [{}, { state: "weird" }, { state: "failed,weird" }, { type: "video", since: "abc" }])
-    expect(bounds(filter)).toBe(false);
+    expect(mayActOnAll(filter)).toBe(false);
 });
 
-test("failed jobs are those that were not cancelled, and cancelled ones have a state of their own", () => {
+test("the state failed leaves out cancelled jobs, which have a state of their own", () => {
   const asked = (state: string) => hubFilter({ state }, 0);
   expect(asked("failed,dead")).toEqual({ status: ["failed", "quarantined"], fail_code: "!CANCELLED" });
   expect(asked("cancelled")).toEqual({ status: ["failed"], fail_code: "CANCELLED" });
@@ -49,14 +49,14 @@ test("cancelled jobs are left out beside states other than failed, and the chips
   expect(statesOf({ state: "cancelled" })).toEqual(["cancelled"]);
 });
 
-test("an event of a cancelled job is no news for a list of failed ones", () => {
+test("an event of a cancelled job does not change a list of failed jobs", () => {
   const event = { status: "failed", fail_code: "CANCELLED", type: "t", worker_id: null } as never;
   expect(foundAs(event)).toBe("cancelled");
   expect(couldShow({ state: "failed" }, event)).toBe(false);
   expect(couldShow({ state: "cancelled" }, event)).toBe(true);
 });
 
-test("O-29 the filter is written as it would be typed", () => {
+test("O-29 the filter is written as a person would type it", () => {
   const filters = [
     { state: "failed,cancelled", type: "video.*", code: "TIMEOUT", since: "1h", q: "two words" },
     { id: "0198c0de", worker: "oak-01" },
@@ -68,7 +68,7 @@ test("O-29 the filter is written as it would be typed", () => {
   expect(writeWords(filters[0]!)).toBe("state:failed,cancelled type:video.* code:TIMEOUT since:1h two words");
 });
 
-test("O-28 a job whose time has not come is scheduled, and what is pending does wait", () => {
+test("O-28 a job that is not due is scheduled, and the state pending finds waiting jobs only", () => {
   const status = (state: string) => hubFilter({ state }, 0).status;
   expect(status("pending")).toEqual(["waiting"]);
   expect(status("scheduled")).toEqual(["scheduled"]);
@@ -76,11 +76,11 @@ test("O-28 a job whose time has not come is scheduled, and what is pending does 
   const job = { status: "pending", attempt: 0, run_at: Date.now() + 60_000 } as const;
   expect(foundAs(job)).toBe("scheduled");
   expect(foundAs({ ...job, run_at: 0 })).toBe("pending");
-  // A retry that is due later has been tried, and waits to be tried again.
+  // A job with an attempt behind it is pending, even if its retry is due later.
   expect(foundAs({ ...job, attempt: 1 })).toBe("pending");
 });
 
-test("O-28 an event of a new job does not tell whether it is scheduled, so that both lists look", () => {
+test("O-28 an event of a new job does not tell whether it is scheduled, so it concerns both lists", () => {
   const event = { status: "pending", attempt: 0, type: "video", worker_id: null } as Parameters<
     typeof couldShow
   >[1];

@@ -4,7 +4,9 @@ import { type JobState, jobStates, type ListedState } from "../../core/jobs/job.
 import { isScheduled } from "../parts/is-scheduled.ts";
 import { momentOf } from "../parts/time-range.ts";
 
-/** What is in the address. Times are relative (`1h`, `today`) or milliseconds, so that a saved view stays true. */
+/**
+ * The parameters of the address. Times are relative (`1h`, `today`) or milliseconds, so that a saved view stays true.
+ */
 export const filterNames = [
   "state",
   "type",
@@ -43,8 +45,8 @@ export function readFilter(query: URLSearchParams): JobFilter {
 }
 
 /**
- * The states that the list is filtered by. The hub stores a cancelled job as failed, and one whose time has not come as
- * pending; people call neither of them that.
+ * The states that the list is filtered by. The hub stores a cancelled job as failed, and one that is not due as
+ * pending; people have other words for both.
  */
 export const foundStates = [
   "pending",
@@ -65,7 +67,7 @@ export function foundAs(job: Found): FoundState {
   return job.status === "failed" && job.fail_code === "CANCELLED" ? "cancelled" : job.status;
 }
 
-/** The same of an event, which does not tell when a job is to run: a new one may be waiting or scheduled. */
+/** The same for an event, which does not tell when a job is due: a new one may be waiting or scheduled. */
 function foundIn(event: LiveEvent): FoundState[] {
   if (event.status === "pending" && event.attempt === 0) return ["pending", "scheduled"];
   return [foundAs({ ...event, run_at: 0 })];
@@ -82,8 +84,8 @@ export function statesOf({ state }: JobFilter): FoundState[] {
   return isMixed ? found.filter((known) => known !== "cancelled") : found;
 }
 
-/** What is named as a state and is none. */
-export function strangeStates({ state }: JobFilter): string[] {
+/** Words of the filter that are not states. */
+export function unknownStates({ state }: JobFilter): string[] {
   return namesIn(state).filter((name) => !(foundStates as readonly string[]).includes(name));
 }
 
@@ -99,7 +101,7 @@ function statusFilter(states: readonly FoundState[]): Pick<ListFilter, "status" 
     (known) =>
       known !== "pending" && (states.includes(known) || (known === "failed" && states.includes("cancelled"))),
   );
-  // What people call pending does wait; the hub's state has the scheduled jobs too.
+  // People call waiting jobs pending; the hub's state includes scheduled jobs.
   if (states.includes("pending")) status.unshift("waiting");
   if (states.includes("scheduled")) status.unshift("scheduled");
   if (!states.includes("cancelled"))
@@ -154,22 +156,24 @@ export function writeWords(filter: JobFilter): string {
   return words.join(" ");
 }
 
-/** What is wrong with the filter. The hub is asked without that part, so more is listed than was meant. */
+/**
+ * What is wrong with the filter, or null. The hub is asked without that part, so more jobs are listed than was meant.
+ */
 export function filterProblem(filter: JobFilter): string | null {
-  const [strange] = strangeStates(filter);
-  if (strange === undefined) return timeProblem(filter);
-  return `state: "${strange}" is not a state; use ${foundStates.join(", ")}`;
+  const [unknown] = unknownStates(filter);
+  if (unknown === undefined) return timeProblem(filter);
+  return `state: "${unknown}" is not a state; use ${foundStates.join(", ")}`;
 }
 
 /**
- * Whether people may act on all that the filter finds. Not without a filter, and not with one that is partly ignored: they
- * would reach jobs that it was meant to leave out.
+ * Whether people may act on all jobs that the filter finds. Without a filter, or with one that is partly ignored, the
+ * act would reach jobs that it was meant to leave out.
  */
-export function bounds(filter: JobFilter): boolean {
+export function mayActOnAll(filter: JobFilter): boolean {
   return Object.keys(filter).length > 0 && filterProblem(filter) === null;
 }
 
-/** What is wrong with a time of the filter; the hub would not be asked about it at all. */
+/** What is wrong with a time of the filter, or null. */
 function timeProblem(filter: JobFilter): string | null {
   for (const name of ["since", "until"] as const) {
     const value = filter[name];

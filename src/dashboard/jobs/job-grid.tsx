@@ -98,12 +98,12 @@ function GridRows(props: Props & { table: RefObject<HTMLElement | null> }) {
   );
 }
 
-/** Asked and not remembered: nobody is told that the pointer leaves if the row below it has just been taken away. */
+/** Looked up each time: the browser sends no event when the row under the pointer is removed. */
 function isPointedAt(element: HTMLElement | null): boolean {
   return matchMedia("(hover: hover)").matches && element?.matches(":hover") === true;
 }
 
-/** The same function for ever, so that a row is not drawn again because of it. */
+/** Always the same function, so that it does not make a row render again. */
 function useSelect({ list, selected, onSelect }: Props): (id: string, isRange: boolean) => void {
   const latest = useRef({ list, selected, onSelect });
   latest.current = { list, selected, onSelect };

@@ -26,8 +26,8 @@ const pageRows = 100;
 export const rowsMax = 10_000;
 const refreshMs = 1_000;
 const retryMs = 5_000;
-/** A flush that changes more rows than this is not worth a wash of colour. */
-const washedMax = 20;
+/** A flush that changes more rows than this highlights none of them. */
+const highlightedMax = 20;
 
 const none: ReadonlySet<string> = new Set();
 
@@ -42,13 +42,13 @@ export class JobList {
     newer: 0,
     changed: none,
   });
-  /** Whether new rows may enter now: nobody points at, scrolls or selects rows. */
+  /** Whether new rows may enter now: only while the person does not point at, scroll or select rows. */
   mayInsert: () => boolean = () => true;
   readonly #filter: JobFilter;
   readonly #until: number | undefined;
   readonly #known = new KnownRows();
   #cursor: string | undefined;
-  /** Counts how often the list was begun anew: a page that was asked for before does not continue it. */
+  /** Counts how often the list was replaced: a page that was requested before does not continue the new list. */
   #begun = 0;
   /** The rows on the screen. */
   #window = { first: 0, last: 0 };
@@ -64,11 +64,11 @@ export class JobList {
     this.#until = hubFilter(filter, Date.now()).until;
   }
 
-  /** What happened while nobody looked was missed, so a list that is shown again is read again, where it stands. */
+  /** A list that is not shown misses events, so it is read again when it is shown again, at the same position. */
   start(): void {
     this.#stop = onChanges((changes) => this.#take(changes));
     if (this.#begun > 0) {
-      this.#known.doubtAll();
+      this.#known.invalidateAll();
       this.#front ??= "read";
     }
     void this.#refresh();
@@ -84,7 +84,7 @@ export class JobList {
   setPaused(isPaused: boolean): void {
     this.#isPaused = isPaused;
     if (isPaused) return;
-    this.#known.doubtAll();
+    this.#known.invalidateAll();
     this.showNewer();
   }
 
@@ -94,7 +94,7 @@ export class JobList {
     void this.#refresh();
   }
 
-  /** Rows that come onto the screen are read again if they lack something. */
+  /** Rows that scroll onto the screen are read again if they lack a detail. */
   setWindow(first: number, last: number): void {
     this.#window = { first, last };
     this.#refreshIfNeeded();
@@ -111,7 +111,7 @@ export class JobList {
       const added = this.#known.add(page.arrived, "end");
       this.#cursor = page.next;
       this.#set({ hasMore: page.next !== undefined, isLoadingMore: false, error: undefined });
-      // A filter that no index serves answers with short or even empty pages; the cursor continues.
+      // With a filter that has no index, a page may be short or empty and still have a cursor.
       if (added === 0 && page.next !== undefined) await this.loadMore();
     } catch (error) {
       this.#set({ isLoadingMore: false, error });
@@ -130,7 +130,7 @@ export class JobList {
     return { rows: body, lastSeq: Number(header("x-last-event-id")) };
   }
 
-  /** Reads what is out of date: the newest page if there are new rows, and rows on the screen that lack something. */
+  /** Reads what is out of date: the newest page if there are new rows, and rows on the screen that lack a detail. */
   async #refresh(): Promise<void> {
     if (this.#isRefreshing) return;
     this.#isRefreshing = true;
@@ -138,11 +138,11 @@ export class JobList {
     this.#front = null;
     try {
       if (front !== null) await this.#readFront(front === "enter");
-      const ids = this.#wantingIds();
+      const ids = this.#incompleteIds();
       if (ids.length > 0) {
         const { arrived } = await this.#known.read(() => this.#readRows(ids));
         this.#known.update(arrived);
-        this.#known.settle(ids, arrived);
+        this.#known.dropDeleted(ids, arrived);
       }
       this.#set({ error: undefined });
     } catch (error) {
@@ -164,11 +164,11 @@ export class JobList {
       this.#known.update(page.arrived);
       this.#set({ newer: mayEnter ? 0 : Math.max(this.state.get().newer, entering) });
     } else if (page.rows.length < pageRows && page.next !== undefined && !isFirst) {
-      // The hub has not looked at all jobs, so those that are not on this page may still fit.
+      // The hub has not searched all jobs, so rows that are missing from this page may still match.
       this.#known.add(page.arrived, "start");
       this.#set({ newer: 0 });
     } else {
-      // Older rows are read again by whoever scrolls to them: more may have come in than one page has.
+      // Older rows are read again on scrolling: more jobs may have arrived than one page holds.
       this.#begun += 1;
       this.#known.replace(page.arrived);
       this.#cursor = page.next;
@@ -176,37 +176,39 @@ export class JobList {
     }
   }
 
-  /** With a filter by state, rows that do not fit any more stay where they are; otherwise they have been deleted. */
+  /**
+   * With a filter by state, rows that no longer match stay in place. Without one, a row that is missing was deleted.
+   */
   #hasSameStart({ rows }: Page): boolean {
     if (statesOf(this.#filter).length > 0) return true;
     return rows.every(({ id }, place) => this.#known.rows[place]?.id === id);
   }
 
-  #wantingIds(): string[] {
+  #incompleteIds(): string[] {
     const { first, last } = this.#window;
     const ids = this.#known.rows.slice(first, last).map(({ id }) => id);
-    return ids.filter((id) => this.#known.isWanting(id)).slice(0, pageRows);
+    return ids.filter((id) => this.#known.isIncomplete(id)).slice(0, pageRows);
   }
 
   #take({ events, created, isReset }: Changes): void {
     if (this.#isPaused) return;
     const arriving = this.#arriving({ events, created });
     const changed = this.#known.take(events);
-    if (isReset) this.#known.doubtAll();
-    if (changed.size > 0) this.#set({ changed: changed.size > washedMax ? none : changed });
+    if (isReset) this.#known.invalidateAll();
+    if (changed.size > 0) this.#set({ changed: changed.size > highlightedMax ? none : changed });
     if (arriving > 0) this.#set({ newer: this.state.get().newer + arriving });
     if (arriving > 0 || isReset) this.#front ??= "read";
     this.#refreshIfNeeded();
   }
 
-  /** How many jobs that are not among the rows belong there now. With a filter by state, any change can bring one. */
+  /** How many jobs belong to the list and are not in it yet. With a filter by state, any change can add one. */
   #arriving({ events, created }: Pick<Changes, "events" | "created">): number {
     const coming = statesOf(this.#filter).length > 0 ? [...events.values()] : created;
     return coming.filter((event) => !this.#known.has(event.id) && couldShow(this.#filter, event)).length;
   }
 
   #refreshIfNeeded(): void {
-    if (this.#front !== null || this.#wantingIds().length > 0) this.#refreshSoon(refreshMs);
+    if (this.#front !== null || this.#incompleteIds().length > 0) this.#refreshSoon(refreshMs);
   }
 
   #refreshSoon(ms: number): void {

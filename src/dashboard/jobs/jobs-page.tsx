@@ -9,7 +9,7 @@ import { PlainText } from "../parts/plain-text.tsx";
 import { programName } from "../parts/program-name.ts";
 import { colourOf, StateIcon, stateWords } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 import { AllMatching } from "./all-matching.tsx";
 import { BulkBar } from "./bulk-bar.tsx";
 import { CommonCause } from "./common-cause.tsx";
@@ -30,8 +30,8 @@ import { keptList } from "./kept-list.ts";
 import { ViewTabs } from "./view-tabs.tsx";
 
 export function JobsPage() {
-  const place = usePlace();
-  const filter = useMemo(() => readFilter(place.query), [place.query]);
+  const address = usePageAddress();
+  const filter = useMemo(() => readFilter(address.query), [address.query]);
   const key = JSON.stringify(filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what the filter holds.
   const list = useMemo(() => keptList(key, filter), [key]);
@@ -60,7 +60,7 @@ export function JobsPage() {
           className="button not-phone"
           aria-pressed={isPaused}
           onClick={pause}
-          title="Hold everything as it is (P)"
+          title="Pause the list (P)"
         >
           <Icon name="pause" />
           {isPaused ? "Paused" : "Pause"}
@@ -85,7 +85,7 @@ export function JobsPage() {
 
 /** Each state with the number of jobs that the rest of the filter finds in it. */
 function Facets({ filter, isNew, list }: { filter: JobFilter; isNew: boolean; list: JobList }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const { state: _, ...rest } = filter;
   const counts = useCountsOf(JSON.stringify(rest), () => hubFilter(rest, Date.now()));
   const { newer } = useStore(list.state);
@@ -102,7 +102,7 @@ function Facets({ filter, isNew, list }: { filter: JobFilter; isNew: boolean; li
             key={state}
             data-state={colourOf(state)}
             aria-pressed={isOn}
-            onClick={() => go(withQuery(place, { state: next.join(",") }))}
+            onClick={() => go(withQuery(address, { state: next.join(",") }))}
           >
             <StateIcon state={state} />
             {stateWords[state]}
@@ -183,7 +183,7 @@ function NoJobYet({ mayAct }: { mayAct: boolean }) {
 }
 
 function NoMatch({ filter }: { filter: JobFilter }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const names = Object.keys(filter) as (keyof JobFilter)[];
   const last = names.at(-1);
   return (
@@ -193,7 +193,7 @@ function NoMatch({ filter }: { filter: JobFilter }) {
       </p>
       <div className="row">
         {last === undefined || names.length < 2 ? null : (
-          <a className="button main" href={withQuery(place, { [last]: null })}>
+          <a className="button main" href={withQuery(address, { [last]: null })}>
             Drop “{filterLabels[last]}”
           </a>
         )}

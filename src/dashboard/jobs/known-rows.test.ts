@@ -12,7 +12,7 @@ function row(id: string, status: JobSummary["status"], more: Partial<JobSummary>
   return { id, status, attempt: status === "pending" ? 0 : 1, attempts: 1, ...more } as JobSummary;
 }
 
-function told(seq: number, id: string, status: JobSummary["status"]): Map<string, FeedEvent> {
+function eventOf(seq: number, id: string, status: JobSummary["status"]): Map<string, FeedEvent> {
   const attempt = status === "pending" ? 0 : 1;
   return new Map([[id, { id, seq, status, attempt, type: "t", worker_id: "w", priority: 5, ts: seq }]]);
 }
@@ -24,25 +24,25 @@ async function show(rows: JobSummary[], lastSeq: number): Promise<void> {
   known.replace(arrived);
 }
 
-test("an event that a list already shows the effect of does not undo it", async () => {
+test("an event that a list already includes changes nothing", async () => {
   await show([row("a", "completed")], 10);
-  expect(known.take(told(9, "a", "running"))).toEqual(new Set());
+  expect(known.take(eventOf(9, "a", "running"))).toEqual(new Set());
   expect(states()).toEqual(["a completed"]);
 });
 
-test("an event that comes while a list is on its way is on top of the list", async () => {
+test("an event that arrives while a list is read is applied to that list", async () => {
   await show([row("a", "pending")], 1);
   const answer = Promise.withResolvers<{ rows: JobSummary[]; lastSeq: number }>();
   const reading = known.read(() => answer.promise);
-  known.take(told(5, "a", "running"));
-  known.take(told(6, "b", "assigned"));
+  known.take(eventOf(5, "a", "running"));
+  known.take(eventOf(6, "b", "assigned"));
   answer.resolve({ rows: [row("b", "pending"), row("a", "pending")], lastSeq: 4 });
   known.replace((await reading).arrived);
   expect(states()).toEqual(["b assigned", "a running"]);
-  expect(known.take(told(6, "b", "assigned"))).toEqual(new Set());
+  expect(known.take(eventOf(6, "b", "assigned"))).toEqual(new Set());
 });
 
-test("a list that was read before another and arrives after it changes nothing", async () => {
+test("an older list that arrives after a newer one changes nothing", async () => {
   const answer = Promise.withResolvers<{ rows: JobSummary[]; lastSeq: number }>();
   const slow = known.read(() => answer.promise);
   await show([row("a", "completed")], 9);
@@ -51,7 +51,7 @@ test("a list that was read before another and arrives after it changes nothing",
   expect(states()).toEqual(["a completed"]);
 });
 
-test("a list that is ahead of the events is believed, and the events that follow change nothing", async () => {
+test("a list that is ahead of the events is shown, and the late events change nothing", async () => {
   await show([row("a", "pending")], 1);
   await show([row("a", "completed", { result: 42 })], 4);
   expect(states()).toEqual(["a completed"]);
@@ -60,32 +60,32 @@ test("a list that is ahead of the events is believed, and the events that follow
     [3, "running"],
     [4, "completed"],
   ] as const)
-    expect(known.take(told(seq, "a", status))).toEqual(new Set());
+    expect(known.take(eventOf(seq, "a", status))).toEqual(new Set());
   expect(known.rows[0]).toMatchObject({ status: "completed", result: 42 });
 });
 
-test("a row that ended is wanting until it has been read again, and then has its result", async () => {
+test("the row of an ended job is incomplete until it is read again and has its result", async () => {
   await show([row("a", "running"), row("b", "running")], 1);
-  known.take(told(2, "a", "completed"));
-  expect([known.isWanting("a"), known.isWanting("b")]).toEqual([true, false]);
+  known.take(eventOf(2, "a", "completed"));
+  expect([known.isIncomplete("a"), known.isIncomplete("b")]).toEqual([true, false]);
   const read = { rows: [row("a", "completed", { result: 42 })], lastSeq: 2 };
   const { arrived } = await known.read(async () => read);
   known.update(arrived);
   expect(known.rows[0]).toMatchObject({ result: 42 });
-  expect(known.isWanting("a")).toBe(false);
+  expect(known.isIncomplete("a")).toBe(false);
 });
 
-test("a row that ended and was deleted is asked for once", async () => {
+test("the row of a deleted job is requested once", async () => {
   await show([row("a", "running")], 1);
-  known.take(told(2, "a", "completed"));
-  known.settle(["a"], []);
-  expect(known.isWanting("a")).toBe(false);
+  known.take(eventOf(2, "a", "completed"));
+  known.dropDeleted(["a"], []);
+  expect(known.isIncomplete("a")).toBe(false);
 });
 
-test("a row that has not changed stays the same object, and one that has does not", async () => {
+test("an unchanged row stays the same object, and a changed row is a new one", async () => {
   await show([row("a", "running"), row("b", "running")], 1);
   const [a, b] = known.rows;
-  known.take(told(2, "b", "completed"));
+  known.take(eventOf(2, "b", "completed"));
   await show([row("c", "pending"), row("a", "running"), row("b", "completed")], 3);
   expect(known.rows[1]).toBe(a);
   expect(known.rows[2]).not.toBe(b);
@@ -108,8 +108,8 @@ test("rows are added once, at either end", async () => {
 
 test("when events were missed, every row is read again", async () => {
   await show([row("a", "running")], 1);
-  known.doubtAll();
-  expect(known.isWanting("a")).toBe(true);
+  known.invalidateAll();
+  expect(known.isIncomplete("a")).toBe(true);
   await show([row("a", "completed")], 5);
   expect(states()).toEqual(["a completed"]);
 });

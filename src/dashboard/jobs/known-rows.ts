@@ -3,27 +3,27 @@ import { isEnded } from "../../core/jobs/job.ts";
 import type { FeedEvent } from "../hub/event-stream.ts";
 import { patchRow } from "./patch-row.ts";
 
-/** Rows as the hub gave them, after this event of its log and before the next. */
+/** Rows as the hub returned them, after the event `lastSeq` of its log and before the next. */
 export type ReadRows = { rows: readonly JobSummary[]; lastSeq: number };
 
-/** A row, up to which event it is true, and what that event was if it was added to the row here. */
+/** A row, the event up to which it is true, and that event itself if it was applied to the row here. */
 type ArrivedRow = { row: JobSummary; seq: number; event: FeedEvent | undefined };
 
 /**
- * The rows of a list, and up to which event each of them is true. Lists and events take different ways to the page: what
- * arrives last is not always the newest, and an event must neither be lost nor undo what a row already shows.
- * Why: ADR 0046.
+ * The rows of a list, and the event up to which each of them is true. Lists and events reach the page by different
+ * calls: the last arrival is not always the newest, and an event must neither be lost nor undo what a row already
+ * shows. Why: ADR 0046.
  */
 export class KnownRows {
   rows: readonly JobSummary[] = [];
   #places = new Map<string, number>();
   /** The event up to which a row is true. */
   #seqs = new Map<string, number>();
-  /** Rows that show what events told of them; what else has changed is known when they are read again. */
+  /** Rows that were changed by events, which do not have all details. */
+  readonly #patched = new Set<string>();
+  /** Of those, rows that lack a detail that people want to see: a result, or why the job failed. */
   readonly #incomplete = new Set<string>();
-  /** Of those, rows that lack something that people want to see: a result, or why it failed. */
-  readonly #wanting = new Set<string>();
-  /** What happened while rows are on their way. */
+  /** Events that arrived while rows were being read. */
   #meanwhile = new Map<string, FeedEvent>();
   #reads = 0;
 
@@ -31,17 +31,17 @@ export class KnownRows {
     return this.#places.has(id);
   }
 
-  /** Whether this row has to be read again before it shows everything. */
-  isWanting(id: string): boolean {
-    return this.#wanting.has(id);
+  /** Whether this row has to be read again to show all details. */
+  isIncomplete(id: string): boolean {
+    return this.#incomplete.has(id);
   }
 
-  /** Events were missed: nothing that is shown can be trusted. */
-  doubtAll(): void {
-    for (const { id } of this.rows) this.#doubt(id, true);
+  /** Marks every row as incomplete, because events were missed. */
+  invalidateAll(): void {
+    for (const { id } of this.rows) this.#markPatched(id, true);
   }
 
-  /** Reads rows from the hub, and adds to them what happens in the meantime. */
+  /** Reads rows from the hub, and applies the events that arrive meanwhile. */
   async read<T extends ReadRows>(load: () => Promise<T>): Promise<T & { arrived: ArrivedRow[] }> {
     this.#reads += 1;
     try {
@@ -53,11 +53,13 @@ export class KnownRows {
     }
   }
 
-  /** Shows these rows and no others. A row that has not changed stays the same object, so that it is not drawn again. */
+  /**
+   * Shows these rows and no others. A row that has not changed stays the same object, so that it does not render again.
+   */
   replace(arrived: readonly ArrivedRow[]): void {
     const ids = new Set(arrived.map(({ row }) => row.id));
     const rows = arrived.map((one) => this.#newest(one));
-    for (const kept of [this.#incomplete, this.#wanting, this.#seqs])
+    for (const kept of [this.#patched, this.#incomplete, this.#seqs])
       for (const id of kept.keys()) if (!ids.has(id)) kept.delete(id);
     this.#show(rows);
   }
@@ -71,7 +73,7 @@ export class KnownRows {
     return added.length;
   }
 
-  /** Brings the rows that are shown up to date; others are left out. */
+  /** Updates the rows that are shown; others are ignored. */
   update(arrived: readonly ArrivedRow[]): void {
     const rows = [...this.rows];
     for (const one of arrived) {
@@ -81,13 +83,13 @@ export class KnownRows {
     this.rows = rows;
   }
 
-  /** Of these rows, those that did not arrive have been deleted: they are not asked for again. */
-  settle(ids: readonly string[], arrived: readonly ArrivedRow[]): void {
+  /** Rows that were requested and did not arrive have been deleted; they are not requested again. */
+  dropDeleted(ids: readonly string[], arrived: readonly ArrivedRow[]): void {
     const found = new Set(arrived.map(({ row }) => row.id));
-    for (const id of ids) if (!found.has(id)) this.#wanting.delete(id);
+    for (const id of ids) if (!found.has(id)) this.#incomplete.delete(id);
   }
 
-  /** Takes what happened since; returns the ids of the rows that changed. */
+  /** Applies events; returns the ids of the rows that changed. */
   take(events: ReadonlyMap<string, FeedEvent>): Set<string> {
     const changed = new Set<string>();
     const rows = [...this.rows];
@@ -95,10 +97,10 @@ export class KnownRows {
       if (this.#reads > 0) this.#meanwhile.set(id, event);
       const place = this.#places.get(id);
       if (place === undefined || event.seq <= (this.#seqs.get(id) ?? 0)) continue;
-      const isWanting = tellsTooLittle(rows[place]!, event);
+      const isIncomplete = lacksDetails(rows[place]!, event);
       rows[place] = patchRow(rows[place]!, event);
       this.#seqs.set(id, event.seq);
-      this.#doubt(id, isWanting);
+      this.#markPatched(id, isIncomplete);
       changed.add(id);
     }
     if (changed.size > 0) this.rows = rows;
@@ -111,23 +113,23 @@ export class KnownRows {
     return { row: patchRow(row, event), seq: event.seq, event };
   }
 
-  /** What is known best of this row: what arrived, unless what is shown is newer or the same. */
+  /** The newer of the row that arrived and the row that is shown. */
   #newest({ row, seq, event }: ArrivedRow): JobSummary {
     const { id } = row;
     const place = this.#places.get(id);
     const shown = place === undefined ? undefined : this.rows[place];
     if (shown !== undefined && seq < (this.#seqs.get(id) ?? 0)) return shown;
-    const isSame = shown !== undefined && !this.#incomplete.has(id) && isSameRow(shown, row);
+    const isSame = shown !== undefined && !this.#patched.has(id) && isSameRow(shown, row);
     this.#seqs.set(id, seq);
+    this.#patched.delete(id);
     this.#incomplete.delete(id);
-    this.#wanting.delete(id);
-    if (event !== undefined) this.#doubt(id, isEnded(event.status));
+    if (event !== undefined) this.#markPatched(id, isEnded(event.status));
     return isSame ? shown : row;
   }
 
-  #doubt(id: string, isWanting: boolean): void {
-    this.#incomplete.add(id);
-    if (isWanting) this.#wanting.add(id);
+  #markPatched(id: string, isIncomplete: boolean): void {
+    this.#patched.add(id);
+    if (isIncomplete) this.#incomplete.add(id);
   }
 
   #show(rows: readonly JobSummary[]): void {
@@ -136,13 +138,13 @@ export class KnownRows {
   }
 }
 
-/** An event tells neither why a job ended, nor from when on it waits to be tried again. */
-function tellsTooLittle(row: JobSummary, { status, attempt }: FeedEvent): boolean {
+/** An event tells neither why a job ended nor when its retry is due. */
+function lacksDetails(row: JobSummary, { status, attempt }: FeedEvent): boolean {
   const isNextTry = row.attempt > 0 && attempt !== row.attempt;
   return isEnded(status) || isNextTry || (status === "pending" && attempt > 0);
 }
 
-/** What changes with every event: a list can be ahead of the events that are still on their way. */
+/** The fields that events change. A list can be ahead of events that have not arrived. */
 const changing = [
   "status",
   "attempt",

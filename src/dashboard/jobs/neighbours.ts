@@ -1,4 +1,4 @@
-/** The jobs of the list that was shown last, so that one can be opened after the other. */
+/** The jobs of the list that was shown last, so that a person can open one after the other. */
 let shown: readonly { id: string }[] = [];
 
 export function rememberShown(rows: readonly { id: string }[]): void {

@@ -2,13 +2,13 @@ import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import { isEnded } from "../../core/jobs/job.ts";
 import type { FeedEvent } from "../hub/event-stream.ts";
 
-/** What an event tells of a row, until the row is read again. */
+/** Applies an event to a row, until the row is read again. */
 export function patchRow(
   row: JobSummary,
   { status, worker_id, attempt, ts, progress, detail, fail_code }: FeedEvent,
 ): JobSummary {
   const isNewAttempt = attempt !== row.attempt;
-  // Somebody has retried it: its attempts are counted anew, and it waits from now on.
+  // A person has retried it: its attempts are counted from zero, and it waits from now on.
   const isRetried = isEnded(row.status) && !isEnded(status);
   // Of several events only the last one is seen: a job that runs has also been claimed.
   const isClaimed = status === "assigned" || (status === "running" && isNewAttempt);
@@ -28,7 +28,9 @@ export function patchRow(
   };
 }
 
-/** An event has the number of the attempt, which is never reset; a row shows how many of those that it may have it has used. */
+/**
+ * An event has the attempt's number, which is never reset; a row shows how many of the allowed attempts were charged.
+ */
 function attemptsAfter(
   row: JobSummary,
   { attempt, isRetried }: { attempt: number; isRetried: boolean },

@@ -8,7 +8,7 @@ import { PlainText, plainText } from "../parts/plain-text.tsx";
 import { Ticking } from "../parts/ticking.tsx";
 import { joinWords } from "../submit/shell-words.ts";
 
-/** How long it waited for its latest attempt, or has been waiting. */
+/** How long the job waited for its latest attempt, or has been waiting. */
 export function waitedText(job: JobSummary, now: number): string {
   const from = Math.max(job.created_at, job.run_at);
   const isWaiting = job.status === "pending";
@@ -36,10 +36,10 @@ type Preview = { text: ReactNode; isCode: boolean };
 
 const previewCharsMax = 160;
 const commandCharsMax = 160;
-/** What a cut leaves of a character that is two units long. */
+/** The first half of a character of two units, which a cut can leave. */
 const halfCharacter = /[\ud800-\udbff]$/;
 
-/** The result, the reason, or what it does now, in one line. */
+/** The result, the reason, or the progress, in one line. */
 export function previewOf(job: JobSummary): Preview {
   if (job.status === "completed") return resultPreview(job);
   if (job.status === "failed" || job.status === "quarantined") return words(failureText(job));
@@ -57,7 +57,7 @@ function resultPreview(job: JobSummary): Preview {
 
 function failureText(job: JobSummary): ReactNode {
   const reason = job.last_failure?.reason ?? job.fail_reason ?? "";
-  // The state says so already, unless there is more to it.
+  // The state already shows that it was cancelled; a reason is shown only if it says more.
   if (job.fail_code === "CANCELLED") return reason === "cancelled" ? "" : reason;
   const code = job.fail_detail ?? job.fail_code ?? "";
   const line = lastLineOf(job.last_failure);
@@ -67,7 +67,7 @@ function failureText(job: JobSummary): ReactNode {
         <span className="code">{code}</span> <PlainText text={reason.slice(0, previewCharsMax)} />
       </>
     );
-  // A row has little room, and what the job wrote says most: the code takes no more than half of it.
+  // A row has little room, and the job's own last line tells most: the code takes at most half of the row.
   return (
     <span className="failure">
       <span className="code cut" title={code}>
@@ -80,7 +80,7 @@ function failureText(job: JobSummary): ReactNode {
   );
 }
 
-/** Of a command that ended with an error, the exit code says it all. */
+/** For a command that ended with an error, the exit code is enough. */
 function shortCode({ exit_code: exitCode }: JobSummary, code: string): string {
   return code === "WORKER_EXIT_ERROR" && exitCode !== null ? `exit ${exitCode}` : code;
 }
@@ -99,14 +99,14 @@ function Pending({ job }: { job: JobSummary }): ReactNode {
   const tags = job.requires?.tags ?? [];
   if (tags.length > 0)
     return `Waits for a worker with ${tags.length === 1 ? "tag" : "tags"} ${tags.join(", ")}`;
-  // Whether one is free, drained or fits is known to the job's own page, which asks the hub why.
+  // The job's own page asks the hub whether a worker is free, draining or unfit.
   return "Waits for a worker";
 }
 
 /** The command with its quotes, as far as a row has room for it; null for a job without one. */
 export function commandText({ command }: Pick<JobSummary, "command">): string | null {
   if (command === null || command === undefined) return null;
-  // A row has one line; where others begin, a sign says so.
+  // A row has one line; a sign marks where another line of the command begins.
   const text = joinWords(command).replaceAll(/\s*\n\s*/g, " ↵ ");
   return text.length <= commandCharsMax
     ? text

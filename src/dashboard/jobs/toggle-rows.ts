@@ -1,4 +1,4 @@
-/** Adds a row to what is selected or takes it out; with shift, everything between it and the last selected one. */
+/** Adds a row to the selection or removes it; with shift, adds all rows between it and the last selected one. */
 export function withToggled(
   rows: readonly { id: string }[],
   selected: ReadonlySet<string>,

@@ -10,7 +10,7 @@ type Options = {
   onClear: (() => void) | undefined;
 };
 
-/** The row that has the keyboard, or -1; J and K move it, Enter opens it and X selects it. */
+/** The index of the row with the keyboard focus, or -1. J and K move it, Enter opens the row and X selects it. */
 export function useRowMoves({ body, rows, onSelect, onClear }: Options): number {
   const [current, setCurrent] = useState(-1);
   const move = (step: number) => {

@@ -5,7 +5,7 @@ const spareRows = 8;
 
 type RowWindow = { first: number; last: number; rowHeight: number };
 
-/** Which rows are on the screen. The page itself scrolls; only these rows are in the document. */
+/** Finds which rows are on the screen. The page itself scrolls; only these rows are in the document. */
 export function useWindow(body: RefObject<HTMLElement | null>, rowCount: number): RowWindow {
   const [shown, setShown] = useState<RowWindow>({ first: 0, last: 40, rowHeight: rowHeightNow() });
   useEffect(() => {

@@ -3,13 +3,13 @@ import { type Count, type Counts, countLabel, sumCounts } from "../hub/counts.ts
 import { Icon } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 import { StateIcon } from "../parts/state.tsx";
-import { usePlace } from "../shell/router.ts";
+import { usePageAddress } from "../shell/router.ts";
 import { isShown, removeView, saveView, useViews, type View } from "./views.ts";
 
 export function ViewTabs({ counts }: { counts: Counts | undefined }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const views = useViews();
-  const shown = views.find((view) => isShown(view, place));
+  const shown = views.find((view) => isShown(view, address));
   return (
     <nav className="views" aria-label="Views">
       {views.map((view) => (
@@ -23,7 +23,7 @@ export function ViewTabs({ counts }: { counts: Counts | undefined }) {
           <ViewCount view={view} counts={counts} />
         </a>
       ))}
-      {shown === undefined ? <SaveView query={place.query.toString()} /> : null}
+      {shown === undefined ? <SaveView query={address.query.toString()} /> : null}
       {shown?.isOwn ? (
         <button type="button" className="button quiet small" onClick={() => removeView(shown.name)}>
           Remove this view
@@ -50,7 +50,7 @@ function sum(a: Count, b: Count): Count {
   return { count: a.count + b.count, is_more: a.is_more || b.is_more };
 }
 
-/** Names what is shown now, to come back to it. */
+/** Saves the current filters under a name. */
 function SaveView({ query }: { query: string }) {
   const [name, setName] = useState<string | null>(null);
   if (name === null) {

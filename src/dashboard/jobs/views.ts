@@ -1,10 +1,10 @@
 import { useMemo } from "react";
 import { type Person, usePerson } from "../hub/session.ts";
 import { Store, useStore } from "../hub/store.ts";
-import type { Place } from "../shell/router.ts";
+import type { PageAddress } from "../shell/router.ts";
 import { filterNames } from "./job-filter.ts";
 
-/** A view is a filter with a name; its address says everything. */
+/** A view is a filter with a name, kept as an address. */
 export type View = { name: string; href: string; inSidebar: boolean; isOwn: boolean };
 
 const storageKey = "writ-views";
@@ -45,8 +45,8 @@ function standardViews({ user_id, role }: Person): View[] {
   ];
 }
 
-/** Whether the address is this view's, whatever the order of its parts. */
-export function isShown(view: View, { query }: Place): boolean {
+/** Whether the address has this view's filter, in any order. */
+export function isShown(view: View, { query }: PageAddress): boolean {
   const wanted = new URLSearchParams(view.href.split("?")[1] ?? "");
   return filterNames.every((name) => (wanted.get(name) ?? "") === (query.get(name) ?? ""));
 }
@@ -71,6 +71,7 @@ function readOwn(): { name: string; query: string }[] {
     if (!Array.isArray(kept)) return [];
     return kept.filter((view) => typeof view?.name === "string" && typeof view?.query === "string");
   } catch {
+    // Another version of the page, or a person, wrote something that is not JSON.
     return [];
   }
 }

@@ -1,7 +1,7 @@
 /** The colours of the terminal: each has a shade that can be read in both themes. */
 export type Colour = "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "dim";
 
-/** The first 16 of the 256 are the old ones. */
+/** The first 16 of the 256 colours. */
 const first: (Colour | null)[] = ["dim", "red", "green", "yellow", "blue", "magenta", "cyan", null];
 /** The steps of the cube of 6 × 6 × 6 colours. */
 const steps = [0, 95, 135, 175, 215, 255];
@@ -14,7 +14,7 @@ export function paletteColour(number: number): Colour | null {
   return nearestColour(steps[Math.floor(place / 36)]!, steps[Math.floor(place / 6) % 6]!, steps[place % 6]!);
 }
 
-/** By its hue; what has none is plain or, if it is dark, dim. */
+/** The colour of the same hue. A grey is shown plain, or dim if it is dark. */
 export function nearestColour(red: number, green: number, blue: number): Colour | null {
   const most = Math.max(red, green, blue);
   const least = Math.min(red, green, blue);

@@ -28,7 +28,7 @@ export class LineLayout {
     return this.#firstRows[line] ?? this.rowCount;
   }
 
-  /** The line that this row belongs to, and which of its rows it is. */
+  /** The line of this row, and the row's index within the line. */
   at(row: number): { line: number; part: number } {
     let low = 0;
     let high = this.#lines.length - 1;
@@ -40,7 +40,7 @@ export class LineLayout {
     return { line: low, part: row - (this.#firstRows[low] ?? 0) };
   }
 
-  /** What stands in this row. */
+  /** The text of this row. */
   spans(line: number, part: number): Span[] {
     const all = spansOf(this.#lines[line]!);
     if (!Number.isFinite(this.#columns)) return [...all];

@@ -9,7 +9,7 @@ const texts = (buffer: OutputBuffer) =>
       .join(""),
   );
 
-test("lines come together from pieces, whatever their borders", () => {
+test("lines are joined from pieces that end anywhere", () => {
   const buffer = new OutputBuffer(0);
   for (const piece of ["one\ntw", "o\r\nthr", "ee", "\n"]) buffer.append(bytes(piece));
   expect(texts(buffer)).toEqual(["one", "two", "three"]);
@@ -24,7 +24,7 @@ test("a line that is not finished is shown, and a progress bar becomes lines", (
   expect(texts(buffer)).toEqual(["10 %", "20 %", "30 %"]);
 });
 
-test("it opens at the end and grows to the start, where lines get their numbers", () => {
+test("a buffer that grows to the start of the stream numbers its lines", () => {
   const stream = bytes("first\nsecond\nthird\n");
   const buffer = new OutputBuffer(13);
   buffer.append(stream.subarray(13));
@@ -36,7 +36,7 @@ test("it opens at the end and grows to the start, where lines get their numbers"
   expect(buffer.firstNumber).toBe(1);
 });
 
-test("it never holds more than its bound, and knows the numbers of the lines that are left", () => {
+test("a buffer never exceeds its bound and keeps the numbers of the remaining lines", () => {
   const buffer = new OutputBuffer(0);
   const piece = bytes("0123456789abcde\n".repeat(65_536));
   for (let count = 0; count < 6; count++) buffer.append(piece);
@@ -44,7 +44,7 @@ test("it never holds more than its bound, and knows the numbers of the lines tha
   expect(buffer.firstNumber).toBe(buffer.start / 16 + 1);
 });
 
-test("colours are read in every line, one after another", () => {
+test("colours are read line by line", () => {
   const buffer = new OutputBuffer(0);
   buffer.append(bytes("a \x1b[31mred\x1b[0m\n\x1b[32mgreen\x1b[0m\n"));
   const colours = buffer.lines.map((line) => spansOf(line).map(({ text, colour }) => [text, colour]));

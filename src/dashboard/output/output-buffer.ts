@@ -1,7 +1,7 @@
 import { columnsOf, hasSpecial, plainLook, readAnsi, type Span } from "./read-ansi.ts";
 
 export type Line = {
-  /** Where it begins in the stream. */
+  /** The offset in the stream at which it begins. */
   offset: number;
   columns: number;
   bytes: Uint8Array;
@@ -9,9 +9,9 @@ export type Line = {
   spans: readonly Span[] | null;
 };
 
-/** What is held of a stream: whole lines around what is being read, never all of a large one. */
+/** How much of a stream is held: whole lines around the part on the screen. */
 export const heldBytesMax = 4 * 1024 * 1024;
-/** A line without an end is cut here, so that no row is larger than the screen can bear. */
+/** A line without an end is cut here, so that no row grows without bound. */
 const lineBytesMax = 4096;
 
 const lineFeed = 10;
@@ -20,10 +20,10 @@ const carriageReturn = 13;
 /** The lines between two offsets of a stream. New bytes come at the end, older ones at the start. */
 export class OutputBuffer {
   readonly lines: Line[] = [];
-  /** The first byte that is held, and the first that is not any more. */
+  /** The first byte that is held, and the first after the held part. */
   start: number;
   end: number;
-  /** The number of the first line, if that is known: from the start of the stream on. */
+  /** The number of the first line; null until the start of the stream has been read. */
   firstNumber: number | null;
   #tail: Uint8Array = new Uint8Array(0);
 

@@ -9,7 +9,7 @@ import { bytesText, countText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { StateIcon } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 import { SearchField, useOutputSearch } from "./output-search.tsx";
 import { OutputSource } from "./output-source.ts";
 import { OutputView } from "./output-view.tsx";
@@ -17,19 +17,22 @@ import { useFound } from "./use-found.ts";
 
 type Shown = OutputStream | "both";
 
-/** What the attempts of a job wrote. stdout and stderr are separate streams and are never mixed in an invented order. */
+/**
+ * The output of a job's attempts. stdout and stderr are separate streams; the page never mixes them, because their
+ * order is unknown.
+ */
 export function OutputPanel({ job }: { job: JobView }) {
-  const place = usePlace();
-  const asked = Number(place.query.get("attempt"));
+  const address = usePageAddress();
+  const asked = Number(address.query.get("attempt"));
   const attempt = asked >= 1 && asked <= job.attempt ? asked : job.attempt;
-  const shown = shownStream(place.query.get("stream"), job);
+  const shown = shownStream(address.query.get("stream"), job);
   const isLive = attempt === job.attempt && !isEnded(job.status) && job.status !== "pending";
   const [isWrapped, setWrapped] = useState(true);
   const [isFollowing, setFollowing] = useState(true);
   const search = useOutputSearch();
   useKeys({
     f: isLive ? () => setFollowing(!isFollowing) : undefined,
-    e: () => go(withQuery(place, { stream: shown === "stdout" ? "stderr" : "stdout" }), { replace: true }),
+    e: () => go(withQuery(address, { stream: shown === "stdout" ? "stderr" : "stdout" }), { replace: true }),
     "ctrl+f": search.focus,
   });
   if (job.attempt === 0) return null;
@@ -106,14 +109,14 @@ function DownloadLink({ jobId, stream, attempt }: DownloadProps) {
   );
 }
 
-/** Without a choice, the stream that says more: stderr if the attempt failed, or if it is all there is. */
+/** By default, stderr if the attempt failed or wrote only that, else stdout. */
 function shownStream(asked: string | null, job: JobView): Shown {
   if (asked === "stdout" || asked === "stderr" || asked === "both") return asked;
   const { stdout, stderr } = job.output;
   return stderr > 0 && (stdout === 0 || hasFailed(job)) ? "stderr" : "stdout";
 }
 
-/** Whether its latest attempt failed by itself; it may be about to be tried again. */
+/** Whether the latest attempt failed and was not cancelled; a retry may follow. */
 function hasFailed({ status, attempt, fail_code, fail_history }: JobView): boolean {
   if (status === "failed" || status === "quarantined") return fail_code !== "CANCELLED";
   return status === "pending" && fail_history.at(-1)?.attempt === attempt;
@@ -124,8 +127,8 @@ function outputPath(id: string, { stream, attempt }: { stream: OutputStream; att
 }
 
 function StreamChoice({ job, shown, attempt }: { job: JobView; shown: Shown; attempt: number }) {
-  const place = usePlace();
-  const choose = (stream: Shown) => go(withQuery(place, { stream }), { replace: true });
+  const address = usePageAddress();
+  const choose = (stream: Shown) => go(withQuery(address, { stream }), { replace: true });
   return (
     <div className="segments" role="group" aria-label="Stream">
       {outputStreams.map((stream) => (
@@ -147,14 +150,14 @@ function StreamChoice({ job, shown, attempt }: { job: JobView; shown: Shown; att
 }
 
 function AttemptChoice({ job, attempt, isLive }: { job: JobView; attempt: number; isLive: boolean }) {
-  const place = usePlace();
+  const address = usePageAddress();
   if (job.attempt < 2) return null;
   return (
     <label className="button choice not-phone">
       <span className="only-read">Attempt</span>
       <select
         value={attempt}
-        onChange={(event) => go(withQuery(place, { attempt: event.target.value }), { replace: true })}
+        onChange={(event) => go(withQuery(address, { attempt: event.target.value }), { replace: true })}
       >
         {Array.from({ length: Math.min(job.attempt, 100) }, (_, index) => job.attempt - index).map(
           (number) => (
@@ -175,7 +178,7 @@ type StreamProps = {
   attempt: number;
   isLive: boolean;
   view: Omit<Parameters<typeof OutputView>[0], "source" | "label" | "match"> & {
-    /** Which match is looked at, counted from 0; -1 while there is none. */
+    /** The index of the shown match; -1 while there is none. */
     matchAt: number;
     onFound: (count: number, isDone: boolean) => void;
   };
@@ -185,7 +188,7 @@ function OneStream({ job, stream, attempt, isLive, view: { matchAt, onFound, ...
   const isLatest = attempt === job.attempt && job.output.removed !== true;
   const size = isLatest ? job.output[stream] : null;
   const isEmpty = !isLive && size === 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the size is where reading begins, and then grows by itself.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: reading begins at the size; the source then follows it by itself.
   const source = useMemo(
     () => new OutputSource({ jobId: job.id, stream, attempt, size, isLive }),
     [job.id, stream, attempt, isLive, isEmpty],

@@ -5,12 +5,13 @@ import { foundMax } from "./use-found.ts";
 
 type OutputSearch = ReturnType<typeof useOutputSearch>;
 
-/** What is searched for in the output, how often it was found, and which of the matches is shown. */
+/** The text that is searched for in the output, the number of matches, and the match that is shown. */
 export function useOutputSearch() {
   const [text, setText] = useState("");
   const [found, setFound] = useState(unsearched);
   const field = useRef<HTMLInputElement>(null);
-  // The end is what people look for first; more that is found later does not move them, nor do so many that the end is not among them.
+  // The last match is shown first, unless there are too many to have found it. Matches that are found later do not move
+  // the view.
   const onFound = useCallback(
     (count: number, isDone: boolean) =>
       setFound(({ at }) => ({
@@ -60,15 +61,15 @@ export function SearchField({ search }: { search: OutputSearch }) {
   );
 }
 
-type Place = { count: number; at: number };
+type MatchPosition = { count: number; at: number };
 const unsearched = { count: 0, at: -1, isDone: false };
 
-function nextMatch({ count, at }: Place, by: number): number {
+function nextMatch({ count, at }: MatchPosition, by: number): number {
   if (count === 0) return -1;
   return at < 0 ? (by > 0 ? 0 : count - 1) : (at + by + count) % count;
 }
 
-function foundText({ count, at, isDone }: Place & { isDone: boolean }): string {
+function foundText({ count, at, isDone }: MatchPosition & { isDone: boolean }): string {
   if (!isDone) return count === 0 ? "searching …" : `${countText(count)} so far …`;
   if (count === 0) return "none";
   const counted = `${countText(count)}${count >= foundMax ? "+" : ""}`;

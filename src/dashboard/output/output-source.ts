@@ -16,10 +16,10 @@ type OutputState = {
   /** How large the stream is, as far as is known. */
   size: number;
   isLive: boolean;
-  /** Until the hub has answered for the first time, nothing is known of what was written. */
+  /** Until the hub's first answer, the page does not know what was written. */
   isLoading: boolean;
   problem: string | null;
-  /** Changes with each addition, so that the view is drawn again. */
+  /** Changes with each addition, so that the view renders again. */
   version: number;
   /** Lines that were added at the start by the last change. */
   prepended: number;
@@ -34,7 +34,7 @@ type Wanted = {
   isLive: boolean;
 };
 
-/** Reads one stream of one attempt: its end first, then what is written, and older parts when they are wanted. */
+/** Reads one stream of one attempt: its end first, then new output as it is written, and older parts on request. */
 export class OutputSource {
   readonly state: Store<OutputState>;
   readonly #wanted: Wanted;
@@ -66,7 +66,7 @@ export class OutputSource {
     clearTimeout(this.#drawTimer);
   }
 
-  /** Reads what comes before the held part, if there is any and there is room for it. */
+  /** Reads the part before the held one, if there is one and there is room for it. */
   async readOlder(): Promise<void> {
     const { buffer } = this.state.get();
     if (this.#isReading || buffer.start === 0 || buffer.end - buffer.start >= heldBytesMax - readBytes)
@@ -82,7 +82,7 @@ export class OutputSource {
     this.#isReading = false;
   }
 
-  /** Reads what comes after the held part, where that is not the end of the stream. */
+  /** Reads the part after the held one, unless that is the end of the stream. */
   async readNewer(): Promise<void> {
     const { buffer, size } = this.state.get();
     if (this.#isReading || buffer.end >= size) return;
@@ -96,7 +96,7 @@ export class OutputSource {
     this.#isReading = false;
   }
 
-  /** Holds another part of the stream, with this place in its middle. */
+  /** Holds another part of the stream, with this offset in its middle. */
   async jumpTo(offset: number): Promise<void> {
     const { size } = this.state.get();
     const from = Math.max(0, Math.min(offset, size) - readBytes / 2);
@@ -110,7 +110,7 @@ export class OutputSource {
     }
   }
 
-  /** The hub says where the end begins. */
+  /** Reads the end of the stream; the hub's answer has its offset. */
   async #readEnd(): Promise<void> {
     try {
       const response = await this.#openEnd();
@@ -125,7 +125,7 @@ export class OutputSource {
     }
   }
 
-  /** A range of nothing is refused, and the browser reports that as an error: it is not asked for. */
+  /** The hub refuses an empty range, which the browser reports as an error, so it is not requested. */
   async #openEnd(): Promise<Response> {
     const { size } = this.#wanted;
     if (size === 0) return new Response(new Uint8Array(0));
@@ -138,8 +138,8 @@ export class OutputSource {
   }
 
   /**
-   * Stays open until the attempt has ended. A stream that is cut is taken up where it was left, and so is one that has ended
-   * while the attempt goes on: a hub that stops ends all of them.
+   * Follows the output until the attempt has ended. A stream that is cut continues where it stopped, and so does one
+   * that ends before the attempt does: a hub that stops ends all of them.
    */
   async #follow(): Promise<void> {
     const { signal } = this.#abort;
@@ -167,7 +167,7 @@ export class OutputSource {
     return job.attempt === attempt && isActive(job.status);
   }
 
-  /** New bytes are added while the end is held; somebody who reads an earlier part only sees the size grow. */
+  /** New bytes are added while the end is held. While an earlier part is held, only the size grows. */
   async #pump(response: Response, from: number): Promise<void> {
     const reader = response.body!.getReader();
     for (let offset = from; ; ) {
@@ -202,6 +202,7 @@ export class OutputSource {
       signal: this.#abort.signal,
     });
     if (response.ok) return response;
+    // A proxy may answer with something else than the hub's JSON; then the status has to do.
     const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
     throw new Error(body?.error?.message ?? `the hub answered with status ${response.status}`);
   }

@@ -7,7 +7,7 @@ import type { Span } from "./read-ansi.ts";
 
 const rowHeight = 18;
 const spareRows = 20;
-/** Of the monospaced font at 12 px; measured once it is drawn. */
+/** The width of a character at 12 px, until the font has been measured. */
 const charWidthGuess = 7.2;
 const numberWidth = 62;
 
@@ -17,7 +17,7 @@ type Props = {
   isFollowing: boolean;
   onFollow: (isFollowing: boolean) => void;
   search: string;
-  /** Where in the stream the match is that is looked at. */
+  /** The offset of the match that is shown. */
   match: number | undefined;
   label: string;
 };

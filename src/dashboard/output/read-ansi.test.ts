@@ -6,7 +6,7 @@ const shown = (line: string) =>
     isControl ? `[${text}]` : colour ? `${colour}:${text}` : text,
   );
 
-test("colours are read, and end where they end", () => {
+test("colours are read and end at their reset", () => {
   expect(shown("a \x1b[31mred\x1b[0m b \x1b[1;32mgreen\x1b[39m c")).toEqual([
     "a ",
     "red:red",
@@ -16,7 +16,7 @@ test("colours are read, and end where they end", () => {
   ]);
 });
 
-test("O-34 256 and true colours become the nearest that can be read, and bold stays bold until it ends", () => {
+test("O-34 256 and true colours become the nearest readable colour, and bold lasts until its reset", () => {
   expect(shown("\x1b[38;5;196mx\x1b[48;2;1;2;3my")).toEqual(["red:x", "red:y"]);
   expect(shown("\x1b[38;5;34ma\x1b[38;5;244mb\x1b[38;5;240mc\x1b[38;5;15md")).toEqual([
     "green:a",

@@ -36,7 +36,7 @@ export function hasSpecial(line: string): boolean {
   return line.search(special) !== -1;
 }
 
-/** Reads colours and bold, and shows every other escape and control as text in a box. Nothing else is obeyed. */
+/** Applies colours and bold, and shows every other escape and control as text in a box. */
 export function readAnsi(line: string): Span[] {
   const spans: Span[] = [];
   let look = plainLook;
@@ -59,7 +59,7 @@ function lookAfter(parameters: string, before: Look): Look {
   let { colour, isBold } = before;
   const groups = parameters.split(";");
   for (let index = 0; index < groups.length; index++) {
-    // What follows a colon belongs to its own code only: `4:1` is an underline, and nothing bold.
+    // Numbers after a colon belong to the code before it: `4:1` is an underline, not bold.
     const [code = 0, ...own] = groups[index]!.split(":").map(Number);
     if (code === 38 || code === 48 || code === 58) {
       const { read, length } = extendedColour(
@@ -84,7 +84,7 @@ function withoutSpace(codes: readonly number[]): readonly number[] {
   return codes[0] === 2 && codes.length > 4 ? [2, ...codes.slice(2)] : codes;
 }
 
-/** `5;n` is one of 256 colours, `2;r;g;b` any: each is shown as the nearest that can be read in both themes. */
+/** `5;n` is one of 256 colours, `2;r;g;b` any: each is shown as the nearest colour that is readable in both themes. */
 function extendedColour(codes: readonly number[]): { read: Colour | null; length: number } {
   if (codes[0] === 5) return { read: paletteColour(codes[1] ?? 0), length: 2 };
   const [red = 0, green = 0, blue = 0] = codes.slice(1);
@@ -101,7 +101,7 @@ function controlText(control: string): string {
   return `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** How many columns the spans take; a box is as wide as its text and two more. */
+/** How many columns the spans take; a box takes two more than its text. */
 export function columnsOf(spans: readonly Span[]): number {
   return spans.reduce((sum, { text, isControl }) => sum + text.length + (isControl ? 2 : 0), 0);
 }

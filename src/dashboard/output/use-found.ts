@@ -6,7 +6,7 @@ import { useStore } from "../hub/store.ts";
 import { textOf } from "./line-layout.ts";
 import type { OutputSource } from "./output-source.ts";
 
-/** Where in the stream the text is. `isDone` when all that was written has been searched, or there is more than can be used. */
+/** The offsets of the text in the stream. `isDone` when all output was searched, or `foundMax` matches were found. */
 type Found = { offsets: readonly number[]; isDone: boolean };
 
 type Searched = {
@@ -17,16 +17,16 @@ type Searched = {
   source: OutputSource;
 };
 
-/** Nobody steps through more; the count says that there are more. */
+/** More matches than a person steps through; the count then ends with a plus. */
 export const foundMax = 100_000;
-/** What is typed further within this time is one search. */
+/** Keys that follow within this time belong to one search. */
 const typedMs = 250;
-/** While more is written, what is new is searched this often. */
+/** How often new output is searched. */
 const growingMs = 2_000;
 
 const nothing: Found = { offsets: [], isDone: true };
 
-/** All places of a text in a stream: a small one is searched here, and of one that is not held as a whole the hub tells them. */
+/** All matches of a text in a stream. The page searches a stream that it holds whole; the hub searches any other. */
 export function useFound(searched: Searched): Found {
   const { search, source } = searched;
   const { buffer, version, size } = useStore(source.state);
@@ -67,7 +67,7 @@ function useFoundByHub({ jobId, stream, attempt, search, source }: Searched, isA
   return found;
 }
 
-/** Asks the hub on and on, because one call reads for a quarter of a second; and later for what was written since. */
+/** Calls the hub repeatedly, because one call searches for a quarter of a second only; later searches new output. */
 async function searchAll(
   { id, stream, attempt, search }: { id: string; stream: OutputStream; attempt: number; search: string },
   { source, onFound, signal }: { source: OutputSource; onFound: (found: Found) => void; signal: AbortSignal },

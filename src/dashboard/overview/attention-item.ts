@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** One row of what needs attention. */
+/** One row of the list of things that need attention. */
 export type Item = {
   key: string;
   /** The smaller, the more urgent. */
@@ -13,8 +13,7 @@ export type Item = {
 };
 
 /**
- * Work that cannot happen comes first, then machines that are lost, then work that failed or is late, and last what can be
- * done on another day.
+ * Jobs that cannot run come first, then lost workers, then jobs that failed or are late, and last what can wait a day.
  */
 export const ranks = {
   unrunnable: 0,

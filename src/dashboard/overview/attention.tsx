@@ -8,17 +8,17 @@ import { useJobItems } from "./job-items.tsx";
 import { useTrustItems } from "./trust-items.tsx";
 import { useWorkerItems } from "./worker-items.tsx";
 
-/** What does not fit beside the chart is shown when somebody asks. */
+/** More rows do not fit beside the chart and are shown on request. */
 const shownMax = 5;
 
 type Props = {
   counts: Counts | undefined;
-  /** Null for a person who sees no statistics; undefined until they are read, like the workers. */
+  /** Null for a person who may not see statistics; undefined until they are read, like the workers. */
   statistics: StatisticsView | null | undefined;
   workers: readonly WorkerView[] | undefined;
 };
 
-/** What somebody should look at, the most urgent first. Rows that would say the same of several things are one row. */
+/** What a person should look at, the most urgent first. Several things with the same problem share a row. */
 export function Attention({ counts, statistics, workers }: Props) {
   const may = mayOf(usePerson());
   const [isWhole, setWhole] = useState(false);
@@ -37,7 +37,7 @@ export function Attention({ counts, statistics, workers }: Props) {
         {items.length === 0 ? null : <span className="tag">{items.length}</span>}
       </header>
       {items.length === 0 ? (
-        <p className="nothing dimmer">{isLoading ? "Loading …" : "Nothing does."}</p>
+        <p className="nothing dimmer">{isLoading ? "Loading …" : "Nothing needs attention."}</p>
       ) : (
         <ul>
           {shown.map((item) => (

@@ -68,7 +68,7 @@ export function CausesPanel({ statistics }: { statistics: StatisticsView }) {
   );
 }
 
-/** The last failures one by one, for those who see no statistics. */
+/** The last failures one by one, for a person who may not see statistics. */
 export function RecentFailures() {
   const now = useNow();
   const { data } = useQuery(

@@ -10,7 +10,7 @@ const ratePerSecMin = 0.1;
 
 export type FlowScale = ReturnType<typeof flowScale>;
 
-/** Where each value stands in a chart of this width. */
+/** The position of each value in a chart of this width. */
 export function flowScale({ series, step_ms }: StatisticsView, width: number) {
   const perSec = (count: number) => count / (step_ms / 1000);
   const submitted = series.submitted.map(perSec);
@@ -32,7 +32,7 @@ export function flowScale({ series, step_ms }: StatisticsView, width: number) {
     barWidth: Math.max(1, (innerWidth / Math.max(1, steps)) * 0.6),
     line: (values: number[]) =>
       values.map((value, index) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
-    /** The step at this place, if there is one. */
+    /** The step at this horizontal position, if there is one. */
     stepAt: (place: number): number | null => {
       const index = Math.round(((place - left) / Math.max(1, innerWidth)) * (steps - 1));
       return index >= 0 && index < steps ? index : null;

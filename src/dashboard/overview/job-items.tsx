@@ -11,14 +11,14 @@ import { StateIcon } from "../parts/state.tsx";
 import { type Item, namesText, ranks } from "./attention-item.ts";
 import { jobsPath } from "./signals.tsx";
 
-/** Jobs that somebody should look at: those that cannot run, that gave up, and that wait for long. */
+/** Jobs that a person should look at: those that no worker can run, dead letters, and those that wait for long. */
 export function useJobItems(
   counts: Counts | undefined,
   statistics: StatisticsView | null | undefined,
 ): Item[] {
   const waiting = useLongWaits();
   const stuck = statistics?.now.unrunnable?.jobs ?? 0;
-  // Those that no worker can run wait for long too, and have a row of their own that says more.
+  // Jobs that no worker can run wait for long too; their own row says more.
   return [...unrunnable(statistics), ...deadLetters(counts), ...(stuck > 0 ? [] : longWaits(waiting))];
 }
 
@@ -73,13 +73,16 @@ function deadLetters(counts: Counts | undefined): Item[] {
   ];
 }
 
-/** A job that was set for later, or is tried again, waits only from that time on. */
+/** A scheduled job and a retry wait only from the time that they are due. */
 const longMs = 60_000;
 const lookedMax = 20;
 
 type LongWaits = { count: number; isMore: boolean };
 
-/** How many jobs wait for over a minute; the hub may end its count early. Of the newest it is looked at whether their time came later than they did. */
+/**
+ * How many jobs wait for over a minute; the hub may end its count early. The newest are checked one by one, because
+ * they may have become due after they were submitted.
+ */
 function useLongWaits(): LongWaits {
   const load = async (): Promise<LongWaits> => {
     const query = { status: ["waiting" as const], until: Date.now() - longMs, count: true, limit: lookedMax };

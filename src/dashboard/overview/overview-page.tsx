@@ -7,7 +7,7 @@ import { useWorkers } from "../hub/workers.ts";
 import { Seal } from "../parts/icon.tsx";
 import { Command, Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { programName } from "../parts/program-name.ts";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 import { Attention } from "./attention.tsx";
 import { CausesPanel, RecentFailures } from "./failure-panels.tsx";
 import { FleetPanel } from "./fleet-panel.tsx";
@@ -26,10 +26,10 @@ const ranges: { range: Range; label: string }[] = [
 ];
 
 export function OverviewPage() {
-  const place = usePlace();
+  const address = usePageAddress();
   const may = mayOf(usePerson());
-  const range = ranges.find((one) => one.range === place.query.get("range"))?.range ?? "1h";
-  const tenant = may.administerHub ? (place.query.get("tenant") ?? undefined) : undefined;
+  const range = ranges.find((one) => one.range === address.query.get("range"))?.range ?? "1h";
+  const tenant = may.administerHub ? (address.query.get("tenant") ?? undefined) : undefined;
   const { data: statistics, error, at, reload } = useStatistics(range, { maySee: may.seeFleet, tenant });
   const counts = useCounts();
   const workers = useWorkers(may.seeFleet, { isLoadShown: true }).data;
@@ -59,7 +59,7 @@ export function OverviewPage() {
 }
 
 function RangePicker({ range }: { range: Range }) {
-  const place = usePlace();
+  const address = usePageAddress();
   return (
     <div className="segments not-phone" role="group" aria-label="Range">
       {ranges.map(({ range: one, label }) => (
@@ -67,7 +67,7 @@ function RangePicker({ range }: { range: Range }) {
           type="button"
           key={one}
           aria-pressed={one === range}
-          onClick={() => go(withQuery(place, { range: one === "1h" ? null : one }), { replace: true })}
+          onClick={() => go(withQuery(address, { range: one === "1h" ? null : one }), { replace: true })}
         >
           {label}
         </button>
@@ -77,7 +77,7 @@ function RangePicker({ range }: { range: Range }) {
 }
 
 type FiguresProps = {
-  /** Undefined until they are read, and where there is nothing to show; null for a person who does not see them. */
+  /** Undefined until they are read, and if there are none; null for a person who may not see them. */
   statistics: StatisticsView | null | undefined;
   counts: Counts | undefined;
   /** Undefined until they are read. */

@@ -3,7 +3,7 @@ import type { StatisticsView } from "../../contract/routes/statistics-routes.ts"
 import { countText, durationText, rateText } from "../parts/format.ts";
 import { Spark } from "../parts/spark.tsx";
 
-/** The six figures that tell most about a queue. */
+/** The six most telling figures of a queue. */
 export function Signals({ statistics }: { statistics: StatisticsView }) {
   const { series, totals, before, now, from, until } = statistics;
   const seconds = Math.max(1, (until - from) / 1000);
@@ -75,15 +75,15 @@ export function Signals({ statistics }: { statistics: StatisticsView }) {
   );
 }
 
-/** The list of those jobs, of one tenant if the figures are about one. */
+/** The address of a list of jobs, of one tenant if the figures are about one. */
 export function jobsPath(query: string, tenant: string | null): string {
   const parts = [query, tenant === null ? "" : `tenant=${encodeURIComponent(tenant)}`].filter(Boolean);
   return parts.length === 0 ? "/jobs" : `/jobs?${parts.join("&")}`;
 }
 
-/** So many whole steps tell whether a queue drains; the last one is not over. */
+/** Whether a queue drains is measured over this many whole steps; the last step has not ended. */
 const drainSteps = 8;
-/** A short queue, and one that takes long, say nothing by this. */
+/** A shorter queue is not judged. */
 const drainDepthMin = 10;
 const drainMsMax = 3_600_000;
 
@@ -144,7 +144,7 @@ function throughputText(perSec: number): { figure: string; unit: string } {
   return { figure: rateText(perSec * 3600), unit: "jobs/h" };
 }
 
-/** Beyond, the time before was hardly used, and comparing with it says nothing. */
+/** A larger change means that the earlier period was nearly empty, and tells nothing. */
 const changePercentMax = 400;
 
 function changeText(now: number, before: number | undefined): ReactNode {

@@ -2,7 +2,7 @@ import { type Counts, countLabel } from "../hub/counts.ts";
 import { foundStates } from "../jobs/job-filter.ts";
 import { colourOf, StateIcon, stateWords } from "../parts/state.tsx";
 
-/** How many jobs are in each state, for those who see no statistics. */
+/** How many jobs are in each state, for a person who may not see statistics. */
 export function StatePanel({ counts }: { counts: Counts | undefined }) {
   return (
     <section className="panel">

@@ -1,9 +1,9 @@
 import { useTenants } from "../hub/tenants.ts";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 
-/** For those who see all tenants: which of them the figures are about. */
+/** Chooses the tenant of the figures, for a person who sees all tenants. */
 export function TenantPicker({ tenant }: { tenant: string | undefined }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const tenants = (useTenants(true).data ?? []).map(({ tenant_id }) => tenant_id).sort();
   const known = tenant === undefined || tenants.includes(tenant) ? tenants : [tenant, ...tenants];
   if (known.length < 2 && tenant === undefined) return null;
@@ -12,7 +12,7 @@ export function TenantPicker({ tenant }: { tenant: string | undefined }) {
       className="button tenant-picker"
       aria-label="Tenant"
       value={tenant ?? ""}
-      onChange={({ target }) => go(withQuery(place, { tenant: target.value || null }), { replace: true })}
+      onChange={({ target }) => go(withQuery(address, { tenant: target.value || null }), { replace: true })}
     >
       <option value="">All tenants</option>
       {known.map((one) => (

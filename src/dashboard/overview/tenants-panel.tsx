@@ -3,7 +3,7 @@ import { countText } from "../parts/format.ts";
 
 const shownMax = 8;
 
-/** What each tenant uses, of what it may use. A click shows the figures of that tenant alone. */
+/** What each tenant uses of its quota. A click shows the figures of that tenant alone. */
 export function TenantsPanel({ mayPick }: { mayPick: boolean }) {
   const { data } = useTenants(true);
   const busiest = [...(data ?? [])]

@@ -10,10 +10,10 @@ import { Icon } from "../parts/icon.tsx";
 import { type Item, namesText, ranks } from "./attention-item.ts";
 
 const dayMs = 86_400_000;
-/** A key is worth a word this long before it is due. */
+/** How long before its rotation is due a key is listed. */
 const dueMs = 14 * dayMs;
 
-/** Keys, certificates and alerts that somebody should see to. */
+/** Keys, certificates and alerts that need a person. */
 export function useTrustItems({ administer, administerHub }: ReturnType<typeof mayOf>): Item[] {
   return [...useKeysDue(administerHub), ...useCertsDue(administer), ...useAlertChannels(administerHub)];
 }
@@ -57,7 +57,7 @@ function useCertsDue(maySee: boolean): Item[] {
   return [...certRow(expired, now), ...certRow(expiring, now)];
 }
 
-/** One row for all that have expired, and one for all that soon do. */
+/** One row for all certificates that have expired, and one for all that soon will. */
 function certRow(certs: ReturnType<typeof certsDue>, now: number): Item[] {
   const [first] = certs;
   if (first === undefined) return [];
@@ -102,7 +102,7 @@ function useAlertChannels(maySee: boolean): Item[] {
       rank: ranks.noAlerts,
       state: "assigned",
       icon: <Icon name="warning" />,
-      text: "Nobody would be told of a HIGH alert",
+      text: "HIGH alerts reach no channel",
       note: "no Telegram, mail or webhook is set",
       act: { label: "How", href: "/access" },
     },

@@ -12,12 +12,12 @@ type Trouble = {
   key: "silent" | "blocked" | "sandbox" | "isolation";
   icon: IconName;
   state: string;
-  /** What is said of one worker, after its name, and of several. */
+  /** The text after the name of one worker, and for several workers. */
   one: (worker: WorkerView) => ReactNode;
   many: string;
   note: (worker: WorkerView) => string;
   notes: (worker: WorkerView) => string;
-  /** Workers of which this differs are not the same row. */
+  /** Workers that differ in this get rows of their own. */
   alike?: (worker: WorkerView) => string;
   where: string;
 };

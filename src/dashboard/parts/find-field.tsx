@@ -1,11 +1,11 @@
 import { useRef } from "react";
 import { useKeys } from "../shell/keys.ts";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 import { Icon } from "./icon.tsx";
 
-/** Narrows a table as one types; the words are in the address as `q`. */
+/** Filters a table while the person types; the words are in the address as `q`. */
 export function FindField({ label, placeholder }: { label: string; placeholder: string }) {
-  const place = usePlace();
+  const address = usePageAddress();
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
   return (
@@ -13,12 +13,12 @@ export function FindField({ label, placeholder }: { label: string; placeholder: 
       <Icon name="search" />
       <input
         ref={input}
-        value={place.query.get("q") ?? ""}
+        value={address.query.get("q") ?? ""}
         placeholder={placeholder}
         aria-label={label}
         spellCheck={false}
         autoComplete="off"
-        onChange={(event) => go(withQuery(place, { q: event.target.value }), { replace: true })}
+        onChange={(event) => go(withQuery(address, { q: event.target.value }), { replace: true })}
         onKeyDown={(event) => {
           if (event.key === "Escape") input.current?.blur();
         }}
@@ -29,5 +29,5 @@ export function FindField({ label, placeholder }: { label: string; placeholder: 
 }
 
 export function useWords(): string {
-  return (usePlace().query.get("q") ?? "").trim().toLowerCase();
+  return (usePageAddress().query.get("q") ?? "").trim().toLowerCase();
 }

@@ -11,7 +11,7 @@ export function newDraft(values: Texts): Draft {
   return { values: new Store(values), problems: new Store<Texts>({}) };
 }
 
-/** Whether the value has the contract's shape; if not, each field that is wrong says so. */
+/** Whether the value has the contract's shape; if not, each wrong field shows its problem. */
 export function isRight(draft: Draft, shape: z.ZodType, value: unknown): boolean {
   const { success, error } = shape.safeParse(value);
   const problems: Texts = {};

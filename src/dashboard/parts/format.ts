@@ -16,7 +16,7 @@ export function durationText(ms: number): string {
 
 const longDays = 30;
 
-/** A time for which hours do not matter when it is long. */
+/** A remaining time, without hours when it is long. */
 export function leftText(ms: number): string {
   const days = Math.floor(ms / dayMs);
   return days < longDays ? durationText(ms) : `${countText(days)} days`;
@@ -85,7 +85,7 @@ export function bytesText(bytes: number): string {
   return `${text} ${units[unit]}`;
 }
 
-/** The last eight characters of an id, which tell jobs apart as well as all of it. */
+/** The last eight characters of an id, which are random and enough to tell jobs apart. */
 export function shortId(id: string): string {
   return id.slice(-8);
 }

@@ -1,4 +1,4 @@
-/** Outlines on a grid of 16: they take colour and width of the line from where they are used. */
+/** Outlines on a grid of 16; colour and line width come from where an icon is used. */
 export function IconShapes() {
   return (
     <>

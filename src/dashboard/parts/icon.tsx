@@ -35,7 +35,7 @@ export type IconName =
   | "leave"
   | "queues";
 
-/** All shapes once in the page; each icon only refers to its own. */
+/** All shapes, once in the page; each icon refers to one of them. */
 export const IconSheet = memo(function IconSheet() {
   return (
     <svg width="0" height="0" className="only-read" aria-hidden="true">

@@ -1,4 +1,7 @@
-/** What a state, a seal or a severity looks like. Each has an outline of its own, so that none is known by colour alone. */
+/**
+ * The shapes of states, seals and severities. Each has an outline of its own, so that colour is not needed to tell them
+ * apart.
+ */
 export function MarkShapes() {
   return (
     <>

@@ -7,12 +7,12 @@ import { momentText } from "./format.ts";
 import { Icon } from "./icon.tsx";
 import { PlainText } from "./plain-text.tsx";
 
-/** What could not be read, and since when what is shown is old. The last data stays in place. */
+/** Says what could not be read, and how old the shown data is. The last data stays in place. */
 export function ErrorBand({ error, at, onRetry }: { error: unknown; at?: number; onRetry?: () => void }) {
   const isStale = useLinkState() === "stale";
-  // The bar above the page says the same, and for all of it.
-  const isSaid = isStale && at !== undefined && at > 0 && hasCode(error, "HUB_UNREACHABLE");
-  if (error === undefined || isSaid) return null;
+  // The bar above the page says the same for the whole page.
+  const isSaidAbove = isStale && at !== undefined && at > 0 && hasCode(error, "HUB_UNREACHABLE");
+  if (error === undefined || isSaidAbove) return null;
   return (
     <div className="say" data-state="failed" role="alert">
       <Icon name="warning" />
@@ -67,6 +67,7 @@ export async function copyText(text: string, what: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     showToast({ icon: "copy", text: `${what} copied` });
   } catch {
+    // The page is not encrypted, or the person has refused: the text is shown instead, to be copied by hand.
     showToast({ icon: "warning", text: "This browser does not let the page copy", note: text.slice(0, 200) });
   }
 }

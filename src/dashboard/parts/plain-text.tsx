@@ -1,13 +1,14 @@
 /**
  * Characters that have no shape of their own, or turn the direction of what follows them: controls, formats, separators
- * of lines and paragraphs, and halves of a character. A joiner between two emoji is none of these: it makes one of them.
+ * of lines and paragraphs, and halves of a character. A joiner between two emoji is left alone, because it joins them
+ * to one.
  */
 const hidden =
   /((?!(?<=\p{Extended_Pictographic}[\u{fe0f}\u{1f3fb}-\u{1f3ff}]?)\u{200d}\p{Extended_Pictographic})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}])/u;
 
 /**
- * Text that somebody else wrote, as it is: what would be invisible or turn the text around is shown by its number. With
- * `hasLines` a line break is one, and a tab is a tab.
+ * Text that comes from outside. Characters that are invisible or turn the text around are shown as their number. With
+ * `hasLines`, line breaks and tabs are kept.
  */
 export function PlainText({ text, hasLines = false }: { text: string; hasLines?: boolean }) {
   return (
@@ -16,7 +17,7 @@ export function PlainText({ text, hasLines = false }: { text: string; hasLines?:
         index % 2 === 0 || (hasLines && (part === "\n" || part === "\t")) ? (
           part
         ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text are known by their place only.
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text have no identity but their index.
           <span className="control-text" key={index}>
             {codePointOf(part)}
           </span>

@@ -1,6 +1,6 @@
 import type { Severity } from "../../core/events.ts";
 
-/** Bars as well as a word: severity is never told by colour alone. */
+/** Bars and a word, so that colour is not needed to read the severity. */
 export function SeverityBadge({ severity }: { severity: Severity }) {
   return (
     <span className={`severity ${severity}`}>

@@ -9,7 +9,7 @@ type Props = {
   height?: number;
 };
 
-/** A small line without a scale, for the shape of something over time. Its figure stands beside it in words. */
+/** A small line without a scale that shows how a figure changes. The figure itself is beside it as text. */
 export function Spark({ values, second, colour, secondColour, max, width = 160, height = 26 }: Props) {
   const known = [...values, ...(second ?? [])].filter((value) => value !== null);
   const top = max ?? (Math.max(0, ...known) * 1.1 || 1);
@@ -40,7 +40,7 @@ export function Spark({ values, second, colour, secondColour, max, width = 160, 
   );
 }
 
-/** Where nothing was measured, the last value stands. */
+/** Where nothing was measured, the last value is repeated. */
 function pointsOf(
   series: readonly (number | null)[],
   { top, width, height }: { top: number; width: number; height: number },

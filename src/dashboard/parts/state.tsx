@@ -4,7 +4,7 @@ import { useLockdown } from "../hub/lockdown.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { isScheduled } from "./is-scheduled.ts";
 
-/** States as people see them: what waits for its time or for another attempt, and cancelled, have words of their own. */
+/** States as people see them: scheduled, retrying and cancelled jobs have words of their own. */
 type ShownState = JobState | "scheduled" | "retrying" | "cancelled";
 
 export const stateWords: Record<ShownState, string> = {

@@ -2,13 +2,13 @@ import { type ComponentProps, useEffect, useLayoutEffect, useRef } from "react";
 import { clock } from "../hub/clock.ts";
 
 type Props = Omit<ComponentProps<"span">, "children"> & {
-  /** What it shows at a moment. */
+  /** The text at a moment. */
   text: (nowMs: number) => string;
 };
 
 /**
- * A text that changes as time passes. The clock writes it into the document itself, and only when it is another one:
- * a screen full of ages would otherwise be drawn again by React each second.
+ * A text that changes as time passes. The clock writes it into the document, only when it changes: otherwise React
+ * would render a screen full of ages each second.
  */
 export function Ticking({ text, ...rest }: Props) {
   const element = useRef<HTMLSpanElement>(null);
@@ -18,7 +18,7 @@ export function Ticking({ text, ...rest }: Props) {
     const span = element.current;
     const shown = latest.current(clock.get());
     if (span === null || span.textContent === shown) return;
-    // The text node is kept, so that what somebody has selected stays selected.
+    // The text node is kept, so that selected text stays selected.
     if (span.firstChild === null) span.textContent = shown;
     else span.firstChild.nodeValue = shown;
   });

@@ -1,4 +1,4 @@
-/** Spans that a filter offers; a relative one stays true in a saved link. */
+/** The spans that a filter offers. They are relative, so that a saved link stays current. */
 export const ages = {
   "15m": "15 minutes",
   "1h": "hour",
@@ -10,7 +10,7 @@ export const ages = {
 
 const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** When it was: `1h` ago, `today` at midnight, or milliseconds. Anything else is no moment. */
+/** Reads a moment: `1h` ago, `today` at midnight, or milliseconds; undefined for anything else. */
 export function momentOf(text: string | undefined, nowMs: number): number | undefined {
   if (text === undefined) return undefined;
   if (text === "today") return new Date(nowMs).setHours(0, 0, 0, 0);

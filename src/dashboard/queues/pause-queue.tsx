@@ -20,7 +20,7 @@ export async function setPaused(type: string, paused: boolean, onDone: () => voi
   }
 }
 
-/** For a type that has no jobs yet, and so no row to pause it by. */
+/** Pauses a type that has no jobs yet, and so no row in the table. */
 export function askToPauseType(onDone: () => void): void {
   const draft = newDraft({ type: "" });
   askFirst({

@@ -39,7 +39,7 @@ export function QueueTable({ queues, mayPause, onDone }: Props) {
                 <tr className="group">
                   <th scope="rowgroup" colSpan={5}>
                     <b>{tenant ?? "No jobs"}</b>{" "}
-                    {tenant === null ? "paused before any came" : plural(rows.length, "queue")}
+                    {tenant === null ? "paused before any was submitted" : plural(rows.length, "queue")}
                   </th>
                 </tr>
                 {rows.map((queue) => (
@@ -55,7 +55,7 @@ export function QueueTable({ queues, mayPause, onDone }: Props) {
   );
 }
 
-/** Scheduled jobs do not wait: their time has not come. */
+/** Scheduled jobs are not waiting, because they are not due. */
 function waitingIn({ pending, scheduled = 0 }: Queue): number {
   return pending - scheduled;
 }

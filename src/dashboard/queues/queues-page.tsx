@@ -10,7 +10,7 @@ import { askToPauseType } from "./pause-queue.tsx";
 import { type Queue, QueueTable } from "./queue-table.tsx";
 import { QuotasPanel } from "./quotas-panel.tsx";
 
-/** The stream tells when a queue can have changed; ages pass by themselves. */
+/** For ages, which change without an event; the stream tells when a queue can have changed. */
 const everyMs = 30_000;
 const whenMs = 2_000;
 
@@ -63,7 +63,7 @@ export function QueuesPage() {
   );
 }
 
-/** In an order that does not change with the counts, so that no row moves under the hand. */
+/** In an order that does not depend on the counts, so that no row moves under the pointer. */
 async function readQueues(): Promise<Queue[]> {
   const { body } = await callHub(routes.listQueues, {});
   // A type that is paused and has no jobs belongs to no tenant; those come last.

@@ -8,7 +8,7 @@ import { askForQuota, limitLabels, type Quota } from "./quota-form.tsx";
 
 type TenantQuota = z.infer<typeof tenantQuota>;
 
-/** What each tenant uses, of what it may use. */
+/** What each tenant uses of its quota. */
 export function QuotasPanel({ mayChange }: { mayChange: boolean }) {
   const { data, error, at, reload } = useTenants(true);
   return (

@@ -8,7 +8,7 @@ import { FindField, useWords } from "../parts/find-field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
-import { go, usePlace, withQuery } from "../shell/router.ts";
+import { go, usePageAddress, withQuery } from "../shell/router.ts";
 import { valueInWords } from "./value-in-words.ts";
 
 type Setting = z.infer<typeof shownSetting>;
@@ -20,11 +20,11 @@ const sources: Record<Setting["from"], string> = {
   default: "default",
 };
 
-/** What the hub runs with, and where each value came from. It is changed where it came from, not here. */
+/** The hub's settings and the source of each. A setting is changed at its source, not here. */
 export function SettingsPage() {
-  const place = usePlace();
+  const address = usePageAddress();
   const words = useWords();
-  const onlyChanged = place.query.get("from") === "set";
+  const onlyChanged = address.query.get("from") === "set";
   const version = useHealth()?.version;
   const { data, error, at, reload } = useQuery(
     "settings",
@@ -47,7 +47,7 @@ export function SettingsPage() {
               type="button"
               key={String(changed)}
               aria-pressed={changed === onlyChanged}
-              onClick={() => go(withQuery(place, { from: changed ? "set" : null }), { replace: true })}
+              onClick={() => go(withQuery(address, { from: changed ? "set" : null }), { replace: true })}
             >
               {changed ? "Not the default" : "All"}
             </button>
@@ -109,7 +109,7 @@ function SettingTable({ settings }: { settings: Setting[] }) {
   );
 }
 
-/** A secret never leaves the hub; only whether it is set does. */
+/** The hub does not send a secret, only whether it is set. */
 function SettingValue({ setting: { name, value, is_secret, from } }: { setting: Setting }) {
   if (is_secret && from !== "default") {
     return (

@@ -1,6 +1,9 @@
 import { bytesText, durationText, plural } from "../parts/format.ts";
 
-/** What a number means, by the unit at the end of its setting's name; null if it has none, or says it already. */
+/**
+ * What a number means, by the unit at the end of its setting's name; null without a unit, or if the number is clear by
+ * itself.
+ */
 export function valueInWords(name: string, value: unknown): string | null {
   if (typeof value !== "number") return null;
   if (name.endsWith("_MS")) return value < 1000 ? `${value} milliseconds` : durationText(value);

@@ -34,7 +34,10 @@ function retryText(ms: number): string {
   return ms > 0 ? `trying again in ${Math.ceil(ms / 1000)} s` : "trying again";
 }
 
-/** Somebody else has signed in in another tab, so that this one was loaded again: it must not look like the same page. */
+/**
+ * Another person has signed in in another tab, so this tab was loaded again. It must say that it is another person's
+ * page.
+ */
 export function PersonBand() {
   const [former, setFormer] = useState(formerPerson);
   const { user_id, tenant_id } = usePerson();
@@ -60,7 +63,7 @@ export function PersonBand() {
   );
 }
 
-/** Red and everywhere while the hub is locked; a tenant that is locked alone is named below it. */
+/** On every page while the hub is locked. A tenant that is locked by itself is named below. */
 export function LockBand() {
   const lockdown = useLockdown();
   const may = mayOf(usePerson());

@@ -4,7 +4,7 @@ import { useLinkState } from "../hub/link-state.ts";
 import { Store, useStore } from "../hub/store.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
-import { usePlace } from "./router.ts";
+import { usePageAddress } from "./router.ts";
 
 type Question = {
   title: string;
@@ -13,15 +13,15 @@ type Question = {
   body?: ReactNode;
   /** The word that has to be typed first, for what cannot be undone. */
   typed?: { label: string; word: string };
-  /** One that resolves to `again` keeps the question open: a field of it is wrong and says why. */
+  /** An act that resolves to `again` keeps the question open, because one of its fields is wrong. */
   acts: { label: string; tone: "plain" | "main" | "alarm"; run: () => unknown }[];
-  /** What the way out is called. */
+  /** The label of the button that does nothing. */
   keep?: string;
 };
 
 const question = new Store<Question | null>(null);
 
-/** Asks before something happens. The focus starts on the way out. */
+/** Asks before an act. The focus starts on the button that does nothing. */
 export function askFirst(next: Question): void {
   question.set(next);
 }
@@ -32,10 +32,10 @@ function closeQuestion(): void {
 
 export function Confirm() {
   const asked = useStore(question);
-  const place = usePlace();
-  // A question is about the page below it. Who goes back, or signs out, has left it, and must not answer it elsewhere.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when another place is shown.
-  useEffect(() => closeQuestion, [place]);
+  const address = usePageAddress();
+  // A question is about the page below it. After going back or signing out, a person must not answer it elsewhere.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when another page is shown.
+  useEffect(() => closeQuestion, [address]);
   return asked === null ? null : <ConfirmDialog key={asked.title} asked={asked} />;
 }
 

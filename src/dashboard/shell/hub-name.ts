@@ -1,5 +1,5 @@
 /** How people know this hub: the name in its address. */
 export const hubName = location.hostname;
 
-/** For what cannot be undone: the hub's name has to be typed first. */
-export const asksForHub = { label: "Type the hub’s name to go on", word: hubName };
+/** Before an act that cannot be undone, the person types the hub's name. */
+export const asksForHub = { label: "Type the hub’s name to continue", word: hubName };

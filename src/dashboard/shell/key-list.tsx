@@ -7,7 +7,7 @@ const keys: [string, string][] = [
   ["X", "select a row"],
   ["/", "filter"],
   ["N", "submit a job"],
-  ["P", "hold the list as it is"],
+  ["P", "pause the list"],
   ["C R", "cancel or retry the job or the selected ones, after asking"],
   ["[ ]", "the job before, the job after"],
   ["F E", "follow its output, switch the stream"],
@@ -15,7 +15,7 @@ const keys: [string, string][] = [
   ["?", "this list"],
 ];
 
-/** Everything that keys do. */
+/** Lists all keys and what they do. */
 export function showKeys(): void {
   askFirst({
     title: "Keys",

@@ -1,11 +1,11 @@
 import { useEffect, useRef } from "react";
 
-/** What a key does on this page: `j`, `ctrl+k`, `enter`, or two in a row such as `g j`. */
+/** The act of each key on this page: `j`, `ctrl+k`, `enter`, or two in a row such as `g j`. */
 export type KeyMap = Record<string, (() => void) | undefined>;
 
 const sequenceMs = 1500;
 
-/** Keys work everywhere but inside fields and dialogs, where they belong to what is typed. */
+/** Keys work everywhere except inside fields and dialogs, where they are text. */
 export function useKeys(keys: KeyMap): void {
   const latest = useRef(keys);
   latest.current = keys;

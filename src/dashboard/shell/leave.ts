@@ -2,7 +2,7 @@ import { errorText } from "../hub/call-hub.ts";
 import { signOut } from "../hub/session.ts";
 import { showToast } from "./toasts.tsx";
 
-/** Signs out, or says that it could not be done: until the hub has heard of it, the session is still open. */
+/** Signs out, or says that it failed: the session stays open until the hub has received the call. */
 export function leave(): void {
   signOut().catch((error: unknown) =>
     showToast({

@@ -5,7 +5,7 @@ import { askFirst } from "./confirm.tsx";
 import { asksForHub } from "./hub-name.ts";
 import { showToast } from "./toasts.tsx";
 
-/** Of one tenant, or of the hub if it is null. */
+/** Asks to lift the lockdown of a tenant, or of the hub if `tenantId` is null. */
 export function askToLift(tenantId: string | null): void {
   askFirst({
     title: tenantId === null ? "Lift the lockdown?" : `Lift the lockdown of ${tenantId}?`,

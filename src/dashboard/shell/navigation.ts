@@ -1,7 +1,7 @@
 import type { mayOf } from "../hub/session.ts";
 import { Store } from "../hub/store.ts";
 import type { IconName } from "../parts/icon.tsx";
-import type { Place } from "./router.ts";
+import type { PageAddress } from "./router.ts";
 
 type Entry = { path: string; label: string; icon: IconName; key: string };
 
@@ -19,7 +19,7 @@ export function navigation({ seeFleet, administer, administerHub }: ReturnType<t
   return pages.filter(({ isAllowed }) => isAllowed);
 }
 
-export function isIn({ path }: Pick<Place, "path">, page: string): boolean {
+export function isIn({ path }: Pick<PageAddress, "path">, page: string): boolean {
   return page === "/" ? path === "/" : path === page || path.startsWith(`${page}/`);
 }
 

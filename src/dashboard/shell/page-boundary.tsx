@@ -5,8 +5,8 @@ import { Empty } from "../parts/notices.tsx";
 type State = { isBroken: boolean };
 
 /**
- * Keeps a page that cannot be drawn from taking everything else with it. Its part of the program is loaded when it is
- * opened, and is gone from a hub that was upgraded since; then loading the document again helps.
+ * Shows an error instead of a page that cannot be drawn. A page's script is loaded when the page is opened, and an
+ * upgraded hub no longer has the old one; then loading the document again helps.
  */
 export class PageBoundary extends Component<{ children: ReactNode }, State> {
   override state: State = { isBroken: false };

@@ -146,7 +146,7 @@ function useFoundJobs(words: string): Choice[] {
 
 const workersShown = 5;
 
-/** Workers by their name or a tag; without words there would be too many to choose from. */
+/** Workers by name or tag. Without words the list would be too long. */
 function useFoundWorkers(words: string): Choice[] {
   const workers = useWorkers(mayOf(usePerson()).seeFleet).data ?? [];
   if (words === "") return [];

@@ -1,11 +1,11 @@
 /**
- * Where each entry of the history was scrolled to. The browser's own memory fails here: it restores a place before the rows
- * are there that make the page tall enough.
+ * The scroll position of each entry of the history. The browser's own memory fails here: it restores a position before
+ * the page has the rows that make it tall enough.
  */
 const places = new Map<number, number>();
 let entry = entryNow();
 let isRestoring = false;
-/** How long rows may take to come back; after that, the page stays where it is. */
+/** How long rows may take to load; after that the position is not restored. */
 const restoreMsMax = 30_000;
 
 history.scrollRestoration = "manual";
@@ -22,7 +22,7 @@ export function pushEntry(to: string): void {
   history.pushState({ entry }, "", to);
 }
 
-/** After a step in the history: back to where that entry was, as soon as the page reaches so far. */
+/** After a step in the history, scrolls to the position of that entry as soon as the page is tall enough. */
 export function restoreScroll(): void {
   entry = entryNow();
   const wanted = places.get(entry) ?? 0;

@@ -11,7 +11,7 @@ import { type KeyMap, useKeys } from "./keys.ts";
 import { isIn, navigation, openPalette } from "./navigation.ts";
 import { PageBoundary } from "./page-boundary.tsx";
 import { Palette } from "./palette.tsx";
-import { followLink, go, usePlace } from "./router.ts";
+import { followLink, go, usePageAddress } from "./router.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { TabBar } from "./tab-bar.tsx";
 import { switchTheme } from "./theme.ts";
@@ -30,7 +30,7 @@ const SettingsPage = lazy(async () => ({
   default: (await import("../settings/settings-page.tsx")).SettingsPage,
 }));
 
-/** Each page by its address; what stands for `:id` is given to it. Each is loaded when it is opened. */
+/** The pages by address; each gets the part that stands for `:id`, and is loaded when it is opened. */
 const pages: Record<PagePath, (id: string) => ReactNode> = {
   "/": () => <OverviewPage />,
   "/jobs": () => <JobsPage />,
@@ -44,7 +44,7 @@ const pages: Record<PagePath, (id: string) => ReactNode> = {
 };
 
 export function Shell() {
-  const { path } = usePlace();
+  const { path } = usePageAddress();
   const state = useLinkState();
   const may = mayOf(usePerson());
   const jumps: KeyMap = {};
@@ -92,7 +92,7 @@ function pageFor(path: string, may: ReturnType<typeof mayOf>): ReactNode {
         <h1>Not found</h1>
       </div>
       <div className="page">
-        <Empty icon={<Icon name="search" />} title="There is no such page, or it is not for you">
+        <Empty icon={<Icon name="search" />} title="There is no such page, or you may not open it">
           <a className="button" href="/jobs">
             Show the jobs
           </a>
@@ -102,11 +102,12 @@ function pageFor(path: string, may: ReturnType<typeof mayOf>): ReactNode {
   );
 }
 
-/** An address that somebody has cut off in the middle of a character names nothing, and is shown as that. */
+/** An address that was cut in the middle of a character stays as it is, and finds nothing. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
+    // Not an encoded text; see above.
     return part;
   }
 }

@@ -13,7 +13,7 @@ import { StateIcon } from "../parts/state.tsx";
 import { Ticking } from "../parts/ticking.tsx";
 import { leave } from "./leave.ts";
 import { isIn, navigation, openPalette } from "./navigation.ts";
-import { usePlace } from "./router.ts";
+import { usePageAddress } from "./router.ts";
 import { switchTheme } from "./theme.ts";
 
 export function Sidebar() {
@@ -45,12 +45,12 @@ export function Sidebar() {
 }
 
 function Pages() {
-  const place = usePlace();
+  const address = usePageAddress();
   const may = mayOf(usePerson());
   const counts = useCounts();
   const workers = useWorkers(may.seeFleet).data;
   const views = useViews().filter(({ inSidebar }) => inSidebar);
-  const shownView = place.path === "/jobs" ? views.find((view) => isShown(view, place)) : undefined;
+  const shownView = address.path === "/jobs" ? views.find((view) => isShown(view, address)) : undefined;
   const numbers: Record<string, string | undefined> = {
     "/jobs": counts && counts.running.count > 0 ? countLabel(counts.running) : undefined,
     "/fleet": workers && `${workers.filter(isReachable).length}/${workers.length}`,
@@ -61,7 +61,7 @@ function Pages() {
         <a
           key={path}
           href={path}
-          aria-current={isIn(place, path) && shownView === undefined ? "page" : undefined}
+          aria-current={isIn(address, path) && shownView === undefined ? "page" : undefined}
         >
           <Icon name={icon} />
           {label}

@@ -2,13 +2,13 @@ import { countLabel, useCounts } from "../hub/counts.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { Icon } from "../parts/icon.tsx";
 import { isIn, navigation, openPalette } from "./navigation.ts";
-import { usePlace } from "./router.ts";
+import { usePageAddress } from "./router.ts";
 
 const tabsMax = 4;
 
 /** The navigation of a phone; what does not fit is in the palette. */
 export function TabBar() {
-  const place = usePlace();
+  const address = usePageAddress();
   const counts = useCounts();
   const may = mayOf(usePerson());
   return (
@@ -16,7 +16,7 @@ export function TabBar() {
       {navigation(may)
         .slice(0, tabsMax)
         .map(({ path, label, icon }) => (
-          <a key={path} href={path} aria-current={isIn(place, path) ? "page" : undefined}>
+          <a key={path} href={path} aria-current={isIn(address, path) ? "page" : undefined}>
             <Icon name={icon} />
             {label}
             {path === "/jobs" && counts !== undefined && counts.quarantined.count > 0 ? (

@@ -16,7 +16,7 @@ const shownMax = 4;
 const toasts = new Store<Toast[]>([]);
 let lastId = 0;
 
-/** Says what was done, for a few seconds; what can be undone brings a button for it. */
+/** Says for a few seconds what was done, with a button to undo it where that is possible. */
 export function showToast(toast: Omit<Toast, "id">): void {
   const id = ++lastId;
   toasts.set([...toasts.get(), { ...toast, id }].slice(-shownMax));

@@ -2,7 +2,7 @@ import { Icon } from "../parts/icon.tsx";
 import { shellSigns } from "./shell-signs.ts";
 import { joinWords } from "./shell-words.ts";
 
-/** A command is run without a shell; somebody who writes for one is told so, and how to get one. */
+/** Warns of shell syntax in a command, which runs without a shell, and offers to add one. */
 export function CommandWarning({ line, onChange }: { line: string; onChange: (line: string) => void }) {
   const signs = shellSigns(line);
   if (signs.length === 0) return null;

@@ -43,7 +43,7 @@ export function Field({
     onChange: (event: { target: { value: string } }) => onChange(event.target.value),
   };
   return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the control is one of those below, inside the label
+    // biome-ignore lint/a11y/noLabelWithoutControl: the control is one of the following, inside the label
     <label>
       <span>
         {label}

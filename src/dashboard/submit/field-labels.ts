@@ -1,4 +1,4 @@
-/** What each field of a submission is called in the form. */
+/** The label of each field of a submission. */
 export const fieldLabels: Record<string, string> = {
   type: "Type",
   priority: "Priority, 1 to 10",

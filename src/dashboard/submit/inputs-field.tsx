@@ -30,7 +30,7 @@ export function InputsField({ files, problem, onChange }: Props) {
     const names = new Set(added.map(({ path }) => path));
     onChange([...files.filter(({ path }) => !names.has(path)), ...added]);
   };
-  const said = refusal ?? problem;
+  const message = refusal ?? problem;
   return (
     <div className="form-field" role="group" aria-label="Files">
       <span className="form-label">Files that the job reads, below inputs/</span>
@@ -72,15 +72,15 @@ export function InputsField({ files, problem, onChange }: Props) {
         type="button"
         className="button small"
         disabled={sending !== null}
-        aria-invalid={said !== undefined}
+        aria-invalid={message !== undefined}
         onClick={() => chooser.current?.click()}
       >
         <Icon name="plus" />
         {sending === null ? "Add files" : `Sending ${sending} …`}
       </button>
-      {said === undefined ? null : (
+      {message === undefined ? null : (
         <small className="problem" role="alert">
-          {said}
+          {message}
         </small>
       )}
     </div>

@@ -3,7 +3,7 @@ import { labelAt, type Problems } from "./submission.ts";
 
 type Props = { body: unknown; problems: Problems; refusal: string | null };
 
-/** What would be sent, and what stands in its way. */
+/** The request that would be sent, and its problems. */
 export function RequestPanel({ body, problems, refusal }: Props) {
   return (
     <div className="stack">

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { shellSigns } from "./shell-signs.ts";
 
-test("O-30 finds what only a shell understands", () => {
+test("O-30 shellSigns finds what only a shell interprets", () => {
   expect(shellSigns("cat a.txt | grep x > out && echo $HOME")).toEqual(["|", ">", "&&", "$HOME"]);
   expect(shellSigns("ls *.png")).toEqual(["*"]);
   expect(shellSigns('echo "$(date)" `id`')).toEqual(["$(", "`"]);
@@ -9,7 +9,7 @@ test("O-30 finds what only a shell understands", () => {
   expect(shellSigns("first\nsecond\n")).toEqual(["a line break"]);
 });
 
-test("O-30 finds nothing in plain words and in what is quoted", () => {
+test("O-30 shellSigns finds nothing in plain words and quoted text", () => {
   for (const line of [
     "python3 -m tiles --zoom 0-14",
     "sh -c 'a | b > $C'",

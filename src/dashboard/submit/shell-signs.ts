@@ -1,7 +1,7 @@
-/** What a shell would act on in a command line, and a program gets as it is written. */
+/** Characters that a shell interprets; without a shell a program receives them as they are. */
 const operators = /[|&;<>*?\n]/;
 
-/** The signs of a shell in this line, each once, in their order; quoted ones are meant as they are. */
+/** The shell syntax in this line, each kind once, in order. Quoted characters do not count. */
 export function shellSigns(line: string): string[] {
   const found = new Set<string>();
   let quote: string | null = null;

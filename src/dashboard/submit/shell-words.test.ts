@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { joinWords, splitWords } from "./shell-words.ts";
 
-test("words are split as a shell does", () => {
+test("a command line is split into words as a shell does it", () => {
   expect(splitWords(`sh -c 'echo "a  b"' "it's" a\\ b ''`)).toEqual([
     "sh",
     "-c",
@@ -14,7 +14,7 @@ test("words are split as a shell does", () => {
   expect(splitWords("'not closed")).toBeNull();
 });
 
-test("joined words are the same words again", () => {
+test("joined words split into the same words", () => {
   const words = ["sh", "-c", 'it\'s $HOME \\ "x"', "", "a b", "plain-1.2/x"];
   expect(splitWords(joinWords(words))).toEqual(words);
 });

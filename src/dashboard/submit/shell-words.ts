@@ -23,12 +23,12 @@ export function splitWords(line: string): string[] | null {
   return words;
 }
 
-/** The command line that gives these words again. */
+/** The command line that splits into these words. */
 export function joinWords(words: readonly string[]): string {
   return words.map(quoteWord).join(" ");
 }
 
-/** As a POSIX shell reads it. */
+/** Quotes a word for a POSIX shell. */
 export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

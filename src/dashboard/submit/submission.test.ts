@@ -3,7 +3,7 @@ import { kindNames } from "../../contract/kinds.ts";
 import { fieldLabels } from "./field-labels.ts";
 import { emptyDraft, labelAt, readDraft, runFields } from "./submission.ts";
 
-test("every kind has controls for all its fields, made from its shape", () => {
+test("every kind has a control for each field of its shape", () => {
   for (const kind of kindNames) expect(runFields(kind).length, kind).toBeGreaterThan(0);
   expect(runFields("exec")).toEqual(
     expect.arrayContaining([
@@ -41,7 +41,7 @@ test("a draft becomes the body of POST /jobs", () => {
   });
 });
 
-test("input files have no field, and every other field a name in words", () => {
+test("every field except input files has a label", () => {
   for (const kind of kindNames)
     for (const { name } of runFields(kind)) {
       expect(["inputs", "stdin_from"]).not.toContain(name);
@@ -49,7 +49,7 @@ test("input files have no field, and every other field a name in words", () => {
     }
 });
 
-test("a quote that is not closed and a line without = are refused, and guessed at in no preview", () => {
+test("an unclosed quote and a line without = are refused and left out of the preview", () => {
   const draft = emptyDraft();
   draft.run = { argv: "sh -c 'echo hi", env: "A=1\nnothing" };
   draft.fields = { ...draft.fields, type: "exec" };
@@ -69,7 +69,7 @@ test("an empty form lacks a type and a command", () => {
   ]);
 });
 
-test("what is wrong is said at its field, in the words of the shape", () => {
+test("each problem is reported at its field, with the message of the shape", () => {
   const draft = emptyDraft();
   draft.run = { env: "no pair" };
   draft.fields = { ...draft.fields, type: "has space", memory: "lots", priority: "high" };
@@ -80,7 +80,7 @@ test("what is wrong is said at its field, in the words of the shape", () => {
   expect(paths).toEqual(expect.arrayContaining(["type", "run.argv", "run.env", "limits.memory", "priority"]));
 });
 
-test("O-30 a time in words of the form becomes run_at, and problems are named as the form names the field", () => {
+test("O-30 a date and time becomes run_at, and problems use the labels of the form", () => {
   const draft = emptyDraft();
   draft.run = { argv: "true" };
   draft.fields = { ...draft.fields, type: "later", run_at: "2026-01-31T08:00" };
@@ -96,7 +96,7 @@ test("O-30 a time in words of the form becomes run_at, and problems are named as
   ]);
 });
 
-test("a variable that has no possible name is named, with what is allowed", () => {
+test("an invalid variable name is reported with what is allowed", () => {
   const draft = emptyDraft();
   draft.run = { argv: "true", env: "GOOD=1\nA-B=1" };
   draft.fields = { ...draft.fields, type: "exec" };

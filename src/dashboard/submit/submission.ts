@@ -5,7 +5,7 @@ import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { fieldLabels } from "./field-labels.ts";
 import { joinWords, splitWords } from "./shell-words.ts";
 
-/** How a field of `run` is typed in; it follows from the field's shape. */
+/** How a person enters a field of `run`; it follows from the field's shape. */
 type Control = "words" | "list" | "pairs" | "text" | "number" | "json" | "base64";
 export type RunField = { name: string; control: Control; isRequired: boolean };
 
@@ -15,7 +15,7 @@ export type Draft = {
   run: Record<string, string>;
   /** The other fields, as text. */
   fields: Record<(typeof commonFields)[number], string>;
-  /** What a copied job has beside that; it is submitted as it is. */
+  /** The remaining fields of a copied job, which are submitted unchanged. */
   rest: Record<string, unknown>;
   /** The input files of a copied job, which have been uploaded already. */
   files: Record<string, unknown>;
@@ -71,7 +71,7 @@ export function emptyDraft(): Draft {
   };
 }
 
-/** A draft that submits the same again. */
+/** A draft that submits the same job again. */
 export function draftOf(job: JobView): Draft {
   const kind = job.run !== null && job.run.kind in kinds ? (job.run.kind as RunKind) : "handler";
   const run = { ...(job.run as Record<string, unknown> | null) };
@@ -125,7 +125,7 @@ export function labelAt(path: string): string {
   return names.map((name) => fieldLabels[name]).findLast((label) => label !== undefined) ?? path;
 }
 
-/** What would be submitted, and what is wrong with it in the words of the shapes. */
+/** What would be submitted, and its problems with the messages of the shapes. */
 export function readDraft({ kind, run, fields, rest, files }: Draft): {
   body: unknown;
   job: JobSubmission | null;
@@ -133,7 +133,7 @@ export function readDraft({ kind, run, fields, rest, files }: Draft): {
 } {
   const unreadable: Problems = [];
   const note = (path: string, message: string) => unreadable.push({ path, message });
-  // The shape asks for it only if all fields have their shapes.
+  // The shape requires a type only when all other fields are valid.
   if (fields.type === "") note("type", "is required");
   const runValues: Record<string, unknown> = { kind, ...files };
   for (const { name, control } of runFields(kind)) {
@@ -166,10 +166,10 @@ export function readDraft({ kind, run, fields, rest, files }: Draft): {
   return { body, job: problems.length === 0 ? (data ?? null) : null, problems };
 }
 
-/** The shapes say what is allowed; of what is not there at all, it is enough to say that. */
+/** The message of the shape, or "is required" for a field that is missing. */
 function problemOf(issue: z.core.$ZodIssue, body: unknown): Problems[number] {
   const { path } = issue;
-  // The issue of a key says only that the key is wrong; the one inside it says what a key may be.
+  // The issue of a key says only that the key is wrong; the issue inside it says what is allowed.
   if (issue.code === "invalid_key")
     return {
       path: path.slice(0, -1).join("."),
@@ -193,6 +193,7 @@ function readValue(text: string, control: Control, onProblem: (message: string) 
   try {
     return JSON.parse(text) as unknown;
   } catch {
+    // The form does not show the parser's own message, which names a position only.
     onProblem("must be JSON");
     return undefined;
   }
@@ -219,13 +220,13 @@ function listIn(text: string): string[] | undefined {
   return items.length === 0 ? undefined : items;
 }
 
-/** What is not a number stays text, and the shape says what is allowed. */
+/** Text that is not a number stays text, and the shape refuses it with what is allowed. */
 function numberIn(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   return Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-/** As a browser's field for a date and a time writes it. */
+/** Reads the format of a browser's field for a date and a time. */
 function momentIn(text: string, onProblem: (message: string) => void): number | undefined {
   if (text.trim() === "") return undefined;
   const at = Date.parse(text);
@@ -246,6 +247,7 @@ function decodeBase64(base64: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)));
   } catch {
+    // A job's stdin that is not base64 cannot be shown as text.
     return "";
   }
 }

@@ -25,7 +25,7 @@ type SectionProps = Props & { problemAt: (path: string) => string | undefined };
 export function SubmitForm({ draft, setDraft, source }: Props) {
   const form = useRef<HTMLFormElement>(null);
   const { body, shown, refusal, tries, submit } = useSubmit(draft);
-  // Whoever tried in vain continues at the first field that is wrong.
+  // After a refusal, the focus goes to the first wrong field.
   useEffect(() => {
     if (tries > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [tries]);
@@ -53,7 +53,7 @@ export function SubmitForm({ draft, setDraft, source }: Props) {
   );
 }
 
-/** What is wrong is said from the first try on: somebody who still types has done nothing wrong. */
+/** Problems are shown after the first try to submit, not while the person still types. */
 function useSubmit(draft: Draft) {
   const [tries, setTries] = useState(0);
   const [refusal, setRefusal] = useState<string | null>(null);

@@ -4,13 +4,13 @@ import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { shortId } from "../parts/format.ts";
 import { ErrorBand } from "../parts/notices.tsx";
-import { usePlace } from "../shell/router.ts";
+import { usePageAddress } from "../shell/router.ts";
 import { type Draft, draftOf, emptyDraft } from "./submission.ts";
 import { SubmitForm } from "./submit-form.tsx";
 
-/** A form that is made from the shapes of the contract: what it accepts, the hub accepts. */
+/** A form made from the shapes of the contract, so that the hub accepts what the form accepts. */
 export function SubmitPage() {
-  const from = usePlace().query.get("from");
+  const from = usePageAddress().query.get("from");
   const [draft, setDraft] = useState<Draft | null>(from === null ? emptyDraft() : null);
   const [source, setSource] = useState<JobView | null>(null);
   const [error, setError] = useState<unknown>(undefined);
@@ -38,7 +38,7 @@ export function SubmitPage() {
   );
 }
 
-/** A job that ran out of memory is proposed with twice as much. */
+/** The copy of a job that ran out of memory gets twice as much. */
 function withMoreMemory(job: JobView): Draft {
   const draft = draftOf(job);
   const [, number, unit] = /^(\d+)([KMGT])$/.exec(draft.fields.memory) ?? [];

@@ -8,11 +8,11 @@ import { bytesText } from "../parts/format.ts";
 /** A file that a job reads, already in storage. */
 export type InputFile = z.output<typeof inputs>[number];
 
-/** It is held in memory to be hashed; larger ones are for a program that can resume. */
+/** The page holds a file in memory to hash it; jobctl sends larger ones, and can resume. */
 const uploadBytesMax = 64 * 1024 * 1024;
 const folderId = "uploads";
 
-/** Puts a file into the hub's storage, under its hash as `jobctl` does, and describes it as an input of a job. */
+/** Stores a file at the hub, under its hash as `jobctl` does, and describes it as an input of a job. */
 export async function uploadInput(file: File): Promise<InputFile> {
   if (file.size > uploadBytesMax) {
     throw new Error(
@@ -36,7 +36,7 @@ export async function uploadInput(file: File): Promise<InputFile> {
 
 type PutUrl = { url: string; headers?: Record<string, string> | undefined };
 
-/** To the page's own address, whatever name the hub has for itself: the policy of the page allows no other. */
+/** Sends to the page's own address, even if the hub's URL has another name: the page's policy allows no other. */
 async function put({ url, headers }: PutUrl, bytes: ArrayBuffer, name: string): Promise<void> {
   const { pathname, search } = new URL(url);
   if (!pathname.startsWith(`${apiPrefix}/objects/`))
@@ -45,6 +45,7 @@ async function put({ url, headers }: PutUrl, bytes: ArrayBuffer, name: string): 
     );
   const response = await fetch(pathname + search, { method: "PUT", headers: headers ?? {}, body: bytes });
   if (response.ok) return;
+  // A proxy may answer with something else than the hub's JSON; then the status has to do.
   const answer = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
   throw new Error(`${name} was not stored: ${answer?.error?.message ?? `status ${response.status}`}`);
 }

@@ -4,15 +4,15 @@ import { plural } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
 import { WorkerStatusBadge } from "../parts/state.tsx";
 
-/** Every worker that was considered for a waiting job, and what each lacks. */
-export function WhoCould({ why, workers }: { why: WhyView; workers: readonly WorkerView[] }) {
+/** Every worker that the hub considered for a waiting job, and what each lacks. */
+export function CandidateWorkers({ why, workers }: { why: WhyView; workers: readonly WorkerView[] }) {
   if (why.workers.length === 0) return null;
   const fitting = why.workers.filter(({ fits }) => fits).length;
   const known = new Map(workers.map((worker) => [worker.id, worker]));
   return (
     <section className="panel">
       <header>
-        <h2>Who could take it</h2>
+        <h2>Workers that could take it</h2>
         <span className="grow">
           {fitting} of {plural(why.workers.length, "worker fits", "workers fit")}
         </span>
