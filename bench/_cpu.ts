@@ -49,6 +49,7 @@ function statAt(path: string): Stat {
   try {
     stat = readFileSync(path, "utf8");
   } catch {
+    // The process has ended since its folder was listed.
     return { name: "", parent: 0, ownUs: 0, childrenUs: 0 };
   }
   const name = stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")"));
@@ -72,6 +73,7 @@ function threadsOf(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/task`);
   } catch {
+    // The process has ended.
     return [];
   }
 }

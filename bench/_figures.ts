@@ -23,7 +23,7 @@ export async function perSecond(
   return done / ((performance.now() - startedAt) / 1000);
 }
 
-/** The same for as long as it is told to. */
+/** The same for a given time. */
 export async function perSecondFor(
   seconds: number,
   concurrency: number,

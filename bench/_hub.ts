@@ -18,7 +18,7 @@ const writ = fileURLToPath(new URL("../bin/writ", import.meta.url));
 const startsWithinMs = 30_000;
 
 /**
- * A hub as users run it: a process of its own, durable, on a fresh home unless told, which is removed at the end. With
+ * A hub as users run it: a process of its own, durable, by default on a fresh home, which is removed at the end. With
  * `up` it has a worker too, whose home is the folder `worker` in there.
  */
 export async function startBenchHub(

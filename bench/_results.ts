@@ -132,6 +132,7 @@ function firstLine(program: string, args: string[]): string {
       "\n",
     )[0]!;
   } catch {
+    // The machine does not have this program: the report leaves the line empty.
     return "";
   }
 }

@@ -7,10 +7,10 @@ import { startBenchHub } from "./_hub.ts";
 import { readOptions } from "./_options.ts";
 import { conclude } from "./_results.ts";
 
-// npm run bench -- hub-memory [--json] [--save]
-// What a hub with nothing to do holds, next to a Node that does nothing. The first start in a home also makes
-// certificates, and what it loads for that stays; every later start is without. The thread that reads is started by what
-// a hub looks at when it starts, and ends when nobody has read anything for 75 seconds. Why: ADR 0017.
+// npm run bench -- hub-memory [--json] [--save] What a hub with nothing to do holds, next to a Node that does nothing.
+// The first start in a home also makes certificates, and what it loads for that stays; every later start is without.
+// The thread that reads is started by what a hub looks at when it starts, and ends when no reader has read anything for
+// 75 seconds. Why: ADR 0017.
 const settleMs = 5_000;
 const restMs = 80_000;
 const found: Record<string, { resident: number; own: number }> = {};

@@ -20,7 +20,7 @@ const insertRows = "INSERT INTO job_rows SELECT seq, 'a', $2::text, seq FROM unn
 const insertOrder = "INSERT INTO job_order SELECT 1, seq FROM unnest($1::bigint[]) AS seq";
 const count = "UPDATE job_count SET seq = seq + $1::bigint RETURNING seq";
 const text = "x".repeat(200);
-/** The disk is the same for all of them, so nobody waits for it. */
+/** The disk is the same for all of them, so the measurement does not wait for it. */
 const noWait = "SET synchronous_commit = off";
 
 needPeers(["postgres"]);

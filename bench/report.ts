@@ -62,7 +62,7 @@ local queue and reports ends in batches, and graphile-worker deletes a job that 
 does nothing but the durable insert.`;
 }
 
-/** Where a rival does better than Writ, from the ratios: nobody should have to look for that. */
+/** Where a rival does better than Writ, from the ratios, so that a reader need not look for it. */
 function summary(): string {
   const compared = results
     .filter(({ bench }) => ["queue", "queue-postgres", "latency", "exec"].includes(bench))
@@ -123,7 +123,7 @@ function figureText(bench: string, result: FigureResult): string {
   return `### ${figure[0]!.toUpperCase()}${figure.slice(1)}${chart}\n\n${table(head, rows)}`;
 }
 
-/** Without the columns that nobody has a value for. */
+/** Without the columns in which every row is empty. */
 function table(head: string[], rows: string[][]): string {
   const used = head.map((_, column) => rows.some((row) => row[column] !== ""));
   const kept = [head, ...rows].map((row) => row.filter((_, column) => used[column]));

@@ -16,13 +16,12 @@ import { figure, perSecondFor, quantile } from "./_figures.ts";
 /**
  * What a cage costs: starts of /bin/true per second, side by side in one run. Writ's are full starts from the worker,
  * with output files and clean-up of the cage. What the kernel alone takes for that is shown by a loop in C that makes
- * the calls of a cage and nothing else. The container runtimes are given the same cage (mounts, namespaces, user,
- * no capabilities, the calls that the filter refuses), and for comparison the bare minimum of a container. Those that
- * are not installed are named and left out: apt-get install bubblewrap crun runc. Everybody's files lie in memory,
- * where there is a place for that, so that nobody waits for the disk. Each is measured in turn, three times, and the
- * median counts; before the first time it is warmed up for as long, because a worker lives for weeks and what counts
- * is a start when its code is compiled. Why: ADR 0015, ADR 0039.
- * Usage: npm run bench -- sandbox [seconds]
+ * the calls of a cage and nothing else. The container runtimes are given the same cage (mounts, namespaces, user, no
+ * capabilities, the calls that the filter refuses), and for comparison the bare minimum of a container. Those that are
+ * not installed are named and left out: apt-get install bubblewrap crun runc. Everybody's files lie in memory, where
+ * there is a place for that, so that no process waits for the disk. Each is measured in turn, three times, and the
+ * median counts; before the first time it is warmed up for as long, because a worker lives for weeks and what counts is
+ * a start when its code is compiled. Why: ADR 0015, ADR 0039. Usage: npm run bench -- sandbox [seconds]
  */
 const seconds = Number(process.argv[2] ?? 2);
 const lanes = [1, 16];

@@ -25,12 +25,12 @@ const jobs = options.jobs ?? 8_000;
 const newId = orderedUuids(() => randomFillSync(new Uint8Array(16)));
 const document = `{"params":{"text":"${"x".repeat(180)}"},"tenant_id":"acme","type":"build"}`;
 
-type Call = { act: ActName; input: unknown };
+type StoreCall = { act: ActName; input: unknown };
 type Rival = {
   name: string;
   path: string;
   /** Commits these calls as one group. */
-  commit(calls: Call[]): unknown[];
+  commit(calls: StoreCall[]): unknown[];
   /** In the store, without what makes the calls. */
   spent: { cpuUs: number; ms: number };
   close(): void;
@@ -54,7 +54,7 @@ function rival(name: string, driver: typeof sqliteDriver | typeof framedDriver):
   const settings = { path, macKey, busyTimeoutMs: 0, failpointModule: null };
   const database = new Database(driver as typeof sqliteDriver, settings, () => {});
   const spent = { cpuUs: 0, ms: 0 };
-  const commit = (calls: Call[]) => {
+  const commit = (calls: StoreCall[]) => {
     let requests = calls.map(({ act, input }, id) => ({ id, act, input }));
     const values: unknown[] = [];
     const [cpu, at] = [process.cpuUsage(), performance.now()];

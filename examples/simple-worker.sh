@@ -15,7 +15,7 @@ call() {
 register() { while [ "$(call /workers/register '{"worker_id":"'"$me"'","cores":1,"ram_gb":1'"$types"'}')" != 204 ]; do sleep 1; done; }
 # The first of these fields in the job: text, or a number.
 field() { printf %s "$job" | grep -oE "\"$1\":(\"[^\"]*\"|[0-9]+)" | head -n 1 | cut -d : -f 2- | tr -d '"'; }
-# A hub that is away, busy or locked is told again; any other answer is final, and a refusal is logged.
+# The report is sent again while the hub is away, busy or locked; any other answer is final, and a refusal is logged.
 report() { while :; do case $(call "/jobs/$id/$1" "{$fence,$2}") in 2??) return ;; 4[01]?) break ;; esac; sleep 1; done; refused "$1"; }
 refused() { echo "job $id: $1 refused: $(cat "$dir/answer")" >&2; return 1; }
 run() {

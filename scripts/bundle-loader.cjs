@@ -25,6 +25,7 @@ function findBundle() {
     });
     return isFresh ? bundle : undefined;
   } catch {
+    // No bundle was made here, or one of its sources is gone: the sources run.
     return undefined;
   }
 }
@@ -54,6 +55,7 @@ function read(path) {
   try {
     return readFileSync(path);
   } catch {
+    // There is none yet.
     return undefined;
   }
 }
@@ -70,5 +72,7 @@ function keep(script, path, exitCode) {
   try {
     writeFileSync(draft, script.createCachedData(), { flag: "wx" });
     renameSync(draft, path);
-  } catch {}
+  } catch {
+    // The cache only saves time; the next run tries again.
+  }
 }

@@ -10,7 +10,7 @@ import { BroadcastChannel, isMainThread, MessagePort, threadId, type Worker } fr
 
 /**
  * Loaded into every thread of the hub before its own code (`--import`), so that the hub needs no switch for it: counts
- * what it does, and tells the counts of all threads to whoever connects to the socket in `WRIT_BENCH_COUNTS`.
+ * what it does, and sends the counts of all threads to each client that connects to the socket in `WRIT_BENCH_COUNTS`.
  * Why: ADR 0058.
  */
 export type Counts = {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { needPeers } from "./needs.ts";
 import type { ActName, ActOptions } from "./rival.ts";
 import type { Measured, Order, Reply } from "./rival-process.ts";
-import { type Place, type RivalName, rivals, type ServerName, servers } from "./rivals.ts";
+import { type RivalName, type RivalServer, rivals, type ServerName, servers } from "./rivals.ts";
 
 /** An act that never ends would hold a run for ever; the slowest of them takes seconds. */
 const actWithinMs = 300_000;
@@ -31,8 +31,8 @@ export async function withRivals<T>(
   };
   const interrupt = () => void endAll().then(() => process.exit(130));
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
-  const started = new Map<ServerName, Place>();
-  const serve = async (server: ServerName): Promise<Place> => {
+  const started = new Map<ServerName, RivalServer>();
+  const serve = async (server: ServerName): Promise<RivalServer> => {
     const running = started.get(server);
     if (running !== undefined) return running;
     console.error(`bench: starting ${server}`);
@@ -56,7 +56,7 @@ export async function withRivals<T>(
   }
 }
 
-async function contestantOf(rival: RivalName, child: ChildProcess, place: Place): Promise<Contestant> {
+async function contestantOf(rival: RivalName, child: ChildProcess, place: RivalServer): Promise<Contestant> {
   const order = (order: Order) => obey(rival, child, order);
   const { pids, port, url, token } = place;
   await order({ kind: "open", rival, place: { pids, port, url, token } });
@@ -90,6 +90,7 @@ function obey(rival: RivalName, child: ChildProcess, order: Order): Promise<Meas
 async function endOf(rival: RivalName, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = new Promise((resolve) => child.once("exit", resolve));
+  // A rival that cannot close ends with the channel, which is what this waits for.
   await obey(rival, child, { kind: "close" }).catch(() => {});
   if (child.connected) child.disconnect();
   await exited;

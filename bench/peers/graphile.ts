@@ -14,7 +14,7 @@ export async function openGraphile(
   const { Pool } = await loadPg();
   const place = { host: "127.0.0.1", port, user: "bench", database: "postgres" };
   const pgPool = new Pool({ ...place, max: connections });
-  // It warns of a pool whose errors nobody hears.
+  // It warns of a pool without a listener for errors.
   pgPool.on("error", (error) => console.error(`bench: graphile-worker: ${error}`));
   pgPool.on("connect", (client) => client.on("error", () => {}));
   const logger = new Logger(() => () => {});

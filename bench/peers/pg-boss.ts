@@ -2,7 +2,7 @@ import { loadPg, loadPgBoss } from "./modules.ts";
 import { paramsOf, type Rival } from "./rival.ts";
 
 const queue = "noop";
-/** As many connections as there are producers, so that none of them waits for one. */
+/** As many connections as there are producers, so that no producer waits for one. */
 const connections = 20;
 /** pg-boss drains fastest like this: few workers, large batches, and the next one at once after a full one. */
 const drain = { localConcurrency: 10, batchSize: 200, burstWhenBatchFull: true };

@@ -1,10 +1,10 @@
 import { cpuByThread, treeCpuUs } from "../_cpu.ts";
 import { type ActName, type ActOptions, type ActResult, acts, type Rival } from "./rival.ts";
-import { type Place, type RivalName, rivals } from "./rivals.ts";
+import { type RivalName, type RivalServer, rivals } from "./rivals.ts";
 
 /** What the benchmark asks of this process: to open a rival first, then one act after the other. */
 export type Order =
-  | { kind: "open"; rival: RivalName; place: Place }
+  | { kind: "open"; rival: RivalName; place: RivalServer }
   | { kind: "act"; act: ActName; options: ActOptions }
   | { kind: "clear" }
   | { kind: "close" };

@@ -11,10 +11,10 @@ import { createDatabase, startPostgres, startRedis } from "./servers.ts";
 import { openWrit } from "./writ.ts";
 
 /** What a rival's server is reached by, and its processes; the process that drives it gets this and nothing else. */
-export type Place = { pids: number[]; port: number; url: string; token: string };
-type Server = Place & { stop(): Promise<void> };
+export type RivalServer = { pids: number[]; port: number; url: string; token: string };
+type Server = RivalServer & { stop(): Promise<void> };
 /** A server that stands on another one asks for it. */
-type Serve = (name: "postgres") => Promise<Place>;
+type Serve = (name: "postgres") => Promise<RivalServer>;
 
 const processSlots = 32;
 
@@ -33,7 +33,7 @@ export const servers = {
 } as const;
 export type ServerName = keyof typeof servers;
 
-type RivalSpec = { server: ServerName; needs: readonly Program[]; open(place: Place): Promise<Rival> };
+type RivalSpec = { server: ServerName; needs: readonly Program[]; open(place: RivalServer): Promise<Rival> };
 
 export const rivals = {
   writ: { server: "hub", needs: [], open: openWrit },

@@ -50,7 +50,7 @@ class AsyncWrit:
         return await self._call(self._writ.cancel, job_id)
 
     async def wait(self, job_id: str, timeout_sec: Optional[float] = None) -> dict[str, Any]:
-        """As `Writ.wait`, and holds no thread between two looks. Cancelling the task ends the wait; the job goes on."""
+        """As `Writ.wait`, and holds no thread between two calls. Cancelling the task ends the wait; the job continues."""
         looks = self._writ._looks(job_id, timeout_sec)
         while True:
             job: Optional[dict[str, Any]] = await self._call(looks.look)

@@ -38,7 +38,7 @@ def follow_commands(hub: Connection, worker_id: str, on_news: Callable[[], None]
 
 
 def _event_names(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Of a text/event-stream; an empty name for any other line, so that a caller hears that the hub is there."""
+    """Of a text/event-stream; an empty name for any other line, so that a caller notices that the hub still sends."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")

@@ -195,7 +195,7 @@ class Connection:
             _refuse_cut(response, text)
         except hung_up as error:
             connection.close()
-            # The hub closes connections that nobody uses; it has not read the call then.
+            # The hub closes idle connections; it has not read the call then.
             if is_reused:
                 return self._exchange(hub, method, path, content, headers, timeout_sec)
             raise HubUnreachable(f"{hub.url} hung up ({error})") from None

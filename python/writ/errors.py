@@ -42,7 +42,7 @@ class HubUnreachable(WritError):
 
 
 class TimedOut(WritError):
-    """The caller's own time was over; the job goes on."""
+    """The caller's own time limit has passed; the job continues."""
 
     def __init__(self, message: str) -> None:
         super().__init__("TIMED_OUT", message)
@@ -69,7 +69,7 @@ class JobFailed(WritError):
 class Final(Exception):
     """
     Raised by a handler: the work has failed for good, and that is an ordinary answer. The job ends as EXECUTION_ERROR, is not
-    tried again, and nobody is alerted. `code` is one of your own, such as CARD_DECLINED.
+    tried again, and no alert is sent. `code` is one of your own, such as CARD_DECLINED.
     """
 
     def __init__(self, reason: str, code: Optional[str] = None, partial_result: Any = None) -> None:

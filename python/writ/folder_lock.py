@@ -63,7 +63,7 @@ def _locked(path: str) -> Optional[int]:
         if error.errno not in (errno.EACCES, errno.EAGAIN):
             raise
         return None
-    # Beside the lock: whoever closes a locked file, if only after reading it, gives up the lock of the whole process.
+    # Beside the lock: closing a locked file, if only after reading it, gives up the lock of the whole process.
     with open(f"{path[: -len('.lock')]}.pid", "w", encoding="ascii") as pid_file:
         pid_file.write(f"{os.getpid()}\n")
     return file

@@ -49,7 +49,7 @@ def find_hub(
         token = _admin_token(place)
     if not token:
         raise WritError("CONFIG_INVALID", "no token: pass token, or set WRIT_TOKEN")
-    # The authority of a home that nobody named says nothing about somebody else's hub.
+    # The authority in a default home says nothing about a hub elsewhere.
     is_named = bool(home or environment.get("WRIT_HOME"))
     authority = _authority(place) if is_named or (is_own and own) else None
     return Target(url, token, ca_file or environment.get("WRIT_CA_FILE") or authority)

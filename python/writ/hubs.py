@@ -79,7 +79,7 @@ class Hubs:
         return hub not in self._unproven
 
     def answered(self, hub: Hub) -> None:
-        """An answer that was under way while the others moved elsewhere brings nobody back."""
+        """An answer that arrives after the other calls moved to another hub does not bring them back."""
         with self._lock:
             self._unproven.discard(hub)
             self._failures.pop(hub, None)

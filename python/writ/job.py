@@ -34,7 +34,7 @@ class Job:
         self.timed_out = False
         # Ends the coroutine of a handler that has one.
         self.on_stop: Optional[Callable[[], None]] = None
-        # The slot that runs it, for whoever gives it up.
+        # The slot that runs it, so that the slot can be given up.
         self.slot: Any = None
         self._has_ended = False
         # Not the lock of the output, which is held during calls.
@@ -83,7 +83,7 @@ class Job:
         return {"job_id": self.id, "attempt": self.attempt, "token": self._fence["token"]}
 
     def progress(self, percent: float, detail: str = "") -> None:
-        """Tells whoever watches how far it is."""
+        """Reports how far it is."""
         self.announce()
         body = {**self._fence, "progress": percent, **({"detail": detail[:2000]} if detail else {})}
         self._hub.call("POST", f"/jobs/{self.id}/progress", body)

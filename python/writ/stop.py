@@ -1,4 +1,4 @@
-"""How a worker is told to stop, by its program or by a signal, and what waits for that."""
+"""The request to a worker to stop, by its program or by a signal, and what waits for it."""
 
 from __future__ import annotations
 

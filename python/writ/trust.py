@@ -39,7 +39,7 @@ document_fields = {
 
 
 class Refused(Exception):
-    """A claim that must not be run; `detail` is the code that the hub is told."""
+    """A claim that must not be run; `detail` is the code in the report to the hub."""
 
     def __init__(self, detail: str, reason: str) -> None:
         super().__init__(reason)

@@ -53,7 +53,7 @@ class Slot:
 
 
 class Worker:
-    """Handles jobs of the types that `handle` names, several at once. `run` returns when it is told to stop."""
+    """Handles jobs of the types that `handle` names, several at once. `run` returns once the worker has stopped."""
 
     def __init__(
         self,
@@ -359,7 +359,7 @@ class Worker:
             self._log(f"cannot register, trying again: {error}")
 
     def _beat(self) -> None:
-        """Renews the leases of what runs, and hears what is to stop."""
+        """Renews the leases of running jobs, and learns which of them must stop."""
         lease_sec, next_at = 15.0, 0.0
         while not self._over.wait(0.25):
             for job in self._attempts.held():
@@ -370,7 +370,7 @@ class Worker:
                 next_at = time.monotonic() + min(beat_sec_max, lease_sec / 3)
 
     def _follow(self) -> None:
-        """So that a handler hears of a cancel at once, and not with the next heartbeat."""
+        """So that a cancel reaches a handler at once, and not with the next heartbeat."""
         follow_commands(self._hub, self.worker_id, self._news.set, self._over)
 
     def _watch(self) -> None:

@@ -15,7 +15,7 @@ export const cacheDir = join(stateDir, "kernel-vm");
 
 /** One entry of a kind is in use at most times; a few older ones save time when branches are changed. */
 const keptPerKind = 3;
-/** Nobody builds an entry or boots from it for this long, so what is older belongs to no run. */
+/** Building an entry or booting from it never takes this long, so what is older belongs to no run. */
 const abandonedMs = 2 * 60 * 60 * 1000;
 
 /**

@@ -59,6 +59,7 @@ function isExecutable(path) {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
+    // It does not exist there, or is no program.
     return false;
   }
 }

@@ -31,7 +31,7 @@ export class AgentJob {
   /** Aborted when there is no time left for any grace. */
   readonly hurry: AbortSignal;
   readonly lease: { timeout_sec: number };
-  /** The texts to mask in all that is told of the job. */
+  /** The texts to mask in every report and log of the job. */
   readonly masks: readonly string[];
   #state: JobState;
 
@@ -78,7 +78,7 @@ export class AgentJob {
   /** Records which process runs the job, so that `stop-job` can end it even when this agent is gone. */
   async noteProcess(pid: number): Promise<void> {
     if (pid === 0) return;
-    // One that has ended by now is nobody that could be stopped.
+    // A process that has ended by now needs no stop.
     const meta = { ...this.#state.meta, worker: identityOf(pid) };
     await this.#write({ status: "running", worker_pid: pid, meta });
   }

@@ -34,9 +34,9 @@ type PlatformOptions = {
 };
 
 /**
- * Whoever gave out a job, as far as the job's own token reaches: it is told of the start and the end, and takes files. It
- * is a hub of Writ or anybody else's program with the same three routes. Such a program need not know more than their
- * fields, so what only a hub uses is sent to a hub alone.
+ * The hub that gave out a job, as far as the job's own token reaches: it accepts reports of start and end, and files.
+ * It is a hub of Writ or anybody else's program with the same three routes. Such a program need not know more than
+ * their fields, so what only a hub uses is sent to a hub alone.
  */
 export class Platform {
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class Platform {
   readonly #token: () => string;
   readonly #options: PlatformOptions;
 
-  /** Null for a job that nobody is to be told of. */
+  /** Null for a job that is not reported to a hub. */
   static of(clock: Clock, payload: ReadPayload, options: PlatformOptions): Platform | null {
     const { platform_url: address, job_token: token } = payload;
     if (address === undefined && token === undefined) return null;
@@ -119,7 +119,9 @@ export class Platform {
     return { ca: this.#payload.ca, clock: this.#clock, random: Math.random };
   }
 
-  /** Again while the platform is away. Every 2xx is a success, whatever its body; redirects are never followed. */
+  /**
+   * Tries again while the platform is away. Every 2xx is a success, whatever its body; redirects are never followed.
+   */
   async #call<R extends Route>(route: R, input: RouteInput<R>): Promise<Received> {
     const client = createHttpClient({
       baseUrls: [this.#url.origin],

@@ -33,7 +33,7 @@ export async function runAgent(host: AgentProcess): Promise<number> {
   }
 }
 
-/** Whoever calls `run-job` reads one line, whatever is wrong. */
+/** The caller of `run-job` reads one line, whatever is wrong. */
 function wrongCall({ args, stdout }: AgentProcess, { exitCode, message }: CommanderError): number {
   if (exitCode === 0) return 0;
   if (args[0] !== "run-job") return usageCode;

@@ -49,6 +49,7 @@ export function namesIn(text: string): Partial<JobNames> {
     const type = agentPayload.shape.job_class.safeParse(value?.job_class);
     return { ...(id.success ? { job_id: id.data } : {}), ...(type.success ? { job_class: type.data } : {}) };
   } catch {
+    // The caller reports what is wrong with the text.
     return {};
   }
 }

@@ -18,7 +18,7 @@ export class RelayCaller {
     this.#lines = readLines(stdin);
   }
 
-  /** Aborted when nobody watches over the job any more. */
+  /** Aborted when the caller has gone, so that nothing watches over the job any more. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -49,7 +49,7 @@ export class RelayCaller {
     try {
       for await (const line of this.#lines) this.#take(message.parse(JSON.parse(line)));
     } catch {
-      // What cannot be understood comes from nobody who could watch over the job.
+      // A sender of lines that cannot be parsed could not watch over the job either.
     }
     this.#gone.abort();
   }

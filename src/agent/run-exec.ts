@@ -35,7 +35,7 @@ async function runPlan(
   try {
     await job.noteProcess(running.pid);
   } catch (error) {
-    // The job has failed with its agent, and nobody could find a process of which nothing is recorded.
+    // The job has failed with its agent, and a process without a record could not be found later.
     await running.killTree();
     await running.exited;
     throw error;

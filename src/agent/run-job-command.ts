@@ -39,7 +39,7 @@ function logFailure(
   try {
     openDeps().log.error(subject, `the agent failed: ${error?.message}`);
   } catch {
-    // Its settings are wrong, so nobody knows where its log is.
+    // The settings are wrong, so the place of the log is not known.
   }
 }
 

@@ -58,6 +58,7 @@ export async function runJob(
     return finished;
   } catch (error) {
     const report = failedReport(error, payload);
+    // The first error is the one to report.
     await job.fail(report.error!, clock.nowMs()).catch(() => {});
     throw error;
   } finally {
@@ -121,7 +122,7 @@ function finishedJob(
     return { report, resultJson: outcome.resultJson };
   }
   const known = { code: outcome.detail ?? outcome.code, message: outcome.reason };
-  // A worker of Writ judges a failure by the codes that it knows; anybody else is told what the program said.
+  // A worker of Writ judges a failure by the codes that it knows; any other caller gets the program's own code.
   const error = (isRelayed ? null : ownError(outcome)) ?? known;
   const report = { success: false, job_id, job_class, exit_code: exitCode, error, ...files };
   return { report, resultJson: outcome.partialResultJson };

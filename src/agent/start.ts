@@ -16,7 +16,7 @@ const lookMs = 250;
 
 /**
  * `start`: starts the given workers, then shows the logs of all workers until it is stopped. A command that cannot be
- * started ends it with 1: whoever starts the container should see that at once.
+ * started ends it with 1: the person who starts the container should see that at once.
  */
 export async function startAgent(deps: AgentDeps, words: StartWords): Promise<number> {
   const followers = new Map<string, LogFollower>();
@@ -29,6 +29,7 @@ export async function startAgent(deps: AgentDeps, words: StartWords): Promise<nu
     // A log that appears later is shown from its beginning.
     await lookForLogs(deps, followers, { fromStart: true });
     for (const follower of followers.values()) follower.read();
+    // An aborted pause ends the loop by its condition.
     await deps.clock.sleep(lookMs, over).catch(() => {});
   }
   return unstartable.signal.aborted ? 1 : 0;
@@ -40,6 +41,7 @@ async function lookForLogs(
   { fromStart }: { fromStart: boolean },
 ): Promise<void> {
   const dir = workerLogDir(settings);
+  // The folder appears with the first worker.
   for (const name of await readdir(dir).catch(() => [])) {
     if (!/^http_\d+\.log$/.test(name) || followers.has(name)) continue;
     const worker = name.slice(0, -".log".length);

@@ -36,7 +36,9 @@ export async function stopJobCommand(deps: AgentDeps, { jobId }: { jobId: string
 async function endWithin(deps: AgentDeps, jobId: string, agent: JobState["meta"]["agent"]): Promise<void> {
   const { clock } = deps;
   const over = new AbortController();
+  // The pause is only aborted once the race is over.
   const late = clock.sleep(stopGraceMs + marginMs, over.signal).catch(() => {});
+  // What counts is the state that is read below.
   await Promise.race([jobEnd({ ...deps, stop: over.signal }, jobId, agent).catch(() => {}), late]);
   over.abort();
   const state = await readJobState(jobFiles(deps.settings, jobId));
@@ -44,7 +46,7 @@ async function endWithin(deps: AgentDeps, jobId: string, agent: JobState["meta"]
     signalProcess(agent, "SIGKILL");
 }
 
-/** The agent was killed, so nobody else ends the job. */
+/** The agent was killed, so the job is ended here. */
 async function endOrphan(deps: AgentDeps, { job_id, worker_state_pid, meta }: JobState): Promise<void> {
   if (meta.worker !== null && isAlive(meta.worker)) await killProcessTree(meta.worker.pid);
   if (meta.worker_port === null) return;

@@ -66,6 +66,7 @@ function isPipe(fd: number | undefined): boolean {
   try {
     return fd !== undefined && fstatSync(fd).isFIFO();
   } catch {
+    // The descriptor is closed.
     return false;
   }
 }
@@ -75,6 +76,7 @@ function nameOfUser(env: Readonly<Record<string, string | undefined>>): string {
   try {
     return userInfo().username;
   } catch {
+    // The user id has no entry.
     return env["USER"] || "unknown";
   }
 }

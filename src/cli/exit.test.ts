@@ -33,7 +33,7 @@ test.each([
   expect(said.match(/` shows/g)).toHaveLength(1);
 });
 
-test("C8: a conflict that is not about a job does not send anybody to `jobctl status`", () => {
+test("C8: the error of a conflict that is not about a job does not name `jobctl status`", () => {
   expect(reportFrom("writ", "keys", new WritError("STATE_CONFLICT", "it is active")).said).toBe(
     "writ: it is active\n",
   );
@@ -49,12 +49,12 @@ test.each([
   ["jobctl", "run", "ask an administrator of the hub"],
   ["jobctl", "submit", "ask an administrator of the hub"],
   ["jobctl", "stop", "ask the job's user or an administrator"],
-] as const)("who is denied %s %s is told to %s", (program, command, advised) => {
+] as const)("a refusal of %s %s advises: %s", (program, command, advised) => {
   const { said } = reportFrom(program, command, new WritError("PERMISSION_DENIED", "no"));
   expect(said).toBe(`${program}: no; \`jobctl whoami\` shows who you are; ${advised}\n`);
 });
 
-test("a caller on another machine than the hub is told what can be done there about its database", () => {
+test("the advice about a failing database can be followed on another machine than the hub's", () => {
   const { said } = report(new WritError("STORE_UNAVAILABLE", "the disk of the database is full"));
   expect(said).toContain(
     "; `writ doctor` shows whether the hub's database works again; if not, tell an administrator",

@@ -18,11 +18,11 @@ const lists: Readonly<Record<string, string>> = {
 };
 
 const jobctlCommandsNotAboutJobs: readonly string[] = ["audit", "workers", "whoami"];
-/** Somebody who may not do this has no job yet, so nobody owns it. */
+/** A caller who may not do this has no job yet, so no user owns it. */
 const jobctlCommandsThatMakeJobs: readonly string[] = ["run", "start", "submit", "delegate"];
 
 /** What to do next for a code that is about the thing which the command names. */
-function adviceAbout(code: ErrorCode, { program, commandName }: Where): string | undefined {
+function adviceAbout(code: ErrorCode, { program, commandName }: ErrorContext): string | undefined {
   const list = lists[`${program} ${commandName}`];
   const isAboutJobs = program === "jobctl" && !jobctlCommandsNotAboutJobs.includes(commandName ?? "");
   if (code === "NOT_FOUND") return list ?? (isAboutJobs ? "`jobctl list` shows your jobs" : undefined);
@@ -56,7 +56,10 @@ const advice: Partial<Record<ErrorCode, string>> = {
 };
 
 /** Prints one line with what went wrong and what to do next, as JSON with --json, and returns the exit code. */
-export function reportError(context: Where & Pick<CliContext, "stderr" | "stops">, error: unknown): number {
+export function reportError(
+  context: ErrorContext & Pick<CliContext, "stderr" | "stops">,
+  error: unknown,
+): number {
   // Commander has printed its own line.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageCode;
   if (context.stops.requested.aborted && !(error instanceof WritError)) return context.stops.exitCode;
@@ -67,13 +70,13 @@ export function reportError(context: Where & Pick<CliContext, "stderr" | "stops"
 }
 
 /** The line for words that commander refuses. */
-export function usageLine(context: Where, message: string): string {
+export function usageLine(context: ErrorContext, message: string): string {
   if (hasJsonFlag(context)) return jsonLine({ code: "INVALID_ARGUMENT", message });
   return `${context.program}: ${message}\n`;
 }
 
 /** Also true before the words were parsed, because that can fail too. */
-function hasJsonFlag({ args }: Where): boolean {
+function hasJsonFlag({ args }: ErrorContext): boolean {
   const end = args.indexOf("--");
   return (end === -1 ? args : args.slice(0, end)).includes("--json");
 }
@@ -82,9 +85,9 @@ function exitCodeOf(error: unknown): number {
   return error instanceof WritError ? errorTable[error.code].exit : failedCode;
 }
 
-type Where = Pick<CliContext, "program" | "commandName" | "args">;
+type ErrorContext = Pick<CliContext, "program" | "commandName" | "args">;
 
-function textLine(where: Where, error: unknown): string {
+function textLine(where: ErrorContext, error: unknown): string {
   const { program } = where;
   const message = redactText(neutraliseLine(messageOf(error)));
   if (!(error instanceof WritError)) return `${program}: ${message}\n`;
@@ -102,7 +105,7 @@ type ErrorFields = {
   details?: object;
 };
 
-function errorFields(where: Where, error: unknown): ErrorFields {
+function errorFields(where: ErrorContext, error: unknown): ErrorFields {
   if (!(error instanceof WritError)) return { code: "INTERNAL", message: messageOf(error) };
   const { code, message } = error;
   const { advice: _advice, list: _list, request_id, ...details } = error.details ?? {};
@@ -114,7 +117,7 @@ function jsonLine(error: ErrorFields): string {
   return `${redactText(safeJson({ error }))}\n`;
 }
 
-function nextStep(where: Where, { code, details, message }: WritError): string | undefined {
+function nextStep(where: ErrorContext, { code, details, message }: WritError): string | undefined {
   const own = details?.["advice"];
   // An empty one says that there is nothing to do.
   if (typeof own === "string") return own === "" ? undefined : own;

@@ -226,7 +226,7 @@ test("job output is exact to the byte in a pipe, harmless on a terminal, and as 
   }
 });
 
-test("stream goes on with the next attempt and says so", async () => {
+test("stream continues with the next attempt and prints a line about it", async () => {
   let attempt = 1;
   const { run } = await withHub({
     getStatus: () => jobStatus(attempt === 1 ? { state: "QUEUED", attempt } : { state: "EXITED", attempt }),
@@ -301,7 +301,7 @@ test("list shows a table of harmless cells; as JSON one job per line", async () 
   expect((await run(["list", "--state", "failed"])).stdout).toBe("");
 });
 
-test("watch prints a line for each change until it is told to stop", async () => {
+test("watch prints a line for each change until Ctrl-C", async () => {
   let progress = 0;
   const { env } = await withHub({
     listJobs: () => ({ jobs: [jobStatus({ progress: progress++ < 1 ? 10 : 60 })] }),

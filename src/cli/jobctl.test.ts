@@ -6,9 +6,9 @@ import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import {
-  type Answer,
   jobIdNumber,
   jobView,
+  type RequestHandler,
   sendError,
   sendJson,
   startTinyHub,
@@ -19,10 +19,13 @@ import { runJobctl } from "./jobctl/program.ts";
 const jobctlFile = fileURLToPath(new URL("./jobctl.ts", import.meta.url));
 
 type Run = { exitCode: number; stdout: string; stderr: string };
-type Around = { env?: Record<string, string>; input?: string; isTTY?: boolean };
+type RunOptions = { env?: Record<string, string>; input?: string; isTTY?: boolean };
 
 /** Runs the program in this process; what it does with its process is tested by `spawnJobctl`. */
-async function jobctl(args: string[], { env = {}, input = "", isTTY = false }: Around = {}): Promise<Run> {
+async function jobctl(
+  args: string[],
+  { env = {}, input = "", isTTY = false }: RunOptions = {},
+): Promise<Run> {
   const stdout = collectText(isTTY);
   const stderr = collectText(isTTY);
   const view = {
@@ -59,11 +62,11 @@ async function makeHome(): Promise<string> {
   return home;
 }
 
-async function withHub(answer: Answer) {
+async function withHub(answer: RequestHandler) {
   const hub = await startTinyHub(answer);
   onTestFinished(() => hub[Symbol.asyncDispose]());
   const env = { WRIT_HUB_URL: hub.url, WRIT_TOKEN: "sk_user_x", WRIT_HOME: await makeHome() };
-  return { hub, env, run: (args: string[], around: Around = {}) => jobctl(args, { env, ...around }) };
+  return { hub, env, run: (args: string[], around: RunOptions = {}) => jobctl(args, { env, ...around }) };
 }
 
 const oneLine = /^jobctl: [^\n]+\n$/;
@@ -385,7 +388,7 @@ test.each([
   for (const word of [flag, value, allowed]) expect(stderr).toContain(word);
 });
 
-test("C8: a file that cannot be read sends nobody to the list of jobs", async () => {
+test("C8: the error of a file that cannot be read does not name the list of jobs", async () => {
   const { exitCode, stderr } = await jobctl(["verify", "--bundle", "/nowhere.json"], {
     env: { WRIT_HOME: "/none" },
   });

@@ -13,7 +13,7 @@ async function withHub(service: RpcService) {
   return { hub, env: { WRIT_HOME: hub.home } };
 }
 
-test("O-26: Ctrl-C in run stops the job, shows its last words, says what it did and ends with 130", async () => {
+test("O-26: Ctrl-C in run stops the job, shows its last output, prints what it did and ends with 130", async () => {
   let isStopped = false;
   const stopped = Promise.withResolvers<void>();
   const { env } = await withHub({
@@ -74,7 +74,7 @@ test("O-26: Ctrl-C in attach leaves the job running and says how to stop it", as
   expect(stops).toBe(0);
 });
 
-test("a reader that leaves stops the job of run, and ends stream without a word", async () => {
+test("a reader that leaves stops the job of run, and ends stream without a message", async () => {
   let stops = 0;
   const { env } = await withHub({
     startJob: () => ({ job_id: id }),

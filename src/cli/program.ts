@@ -98,7 +98,9 @@ function buildProgram(context: CliContext, { name, summary, commands, addOptions
   return program;
 }
 
-/** The program's options. One that the command has too, with a meaning of its own, is the program's only before the command. */
+/**
+ * The program's options. If the command has an option of the same name, the program's applies only before the command.
+ */
 function visibleGlobalOptions(command: Command): Option[] {
   const help = new Help();
   help.showGlobalOptions = true;
@@ -112,7 +114,7 @@ function visibleGlobalOptions(command: Command): Option[] {
     );
 }
 
-/** Words that other programs have for the commands of jobctl: whoever types one is told ours. */
+/** Words that other programs have for the commands of jobctl; the error for one names ours. */
 const otherWords: Readonly<Record<string, string>> = {
   cancel: "stop ID",
   get: "status ID",

@@ -18,9 +18,9 @@ async function open(status: number, code: string) {
   return writ;
 }
 
-type Call = (writ: Writ) => Promise<unknown>;
+type GrpcCall = (writ: Writ) => Promise<unknown>;
 
-const calls: [string, Call][] = [
+const calls: [string, GrpcCall][] = [
   [
     "get",
     async function fromMyProgram(writ) {
@@ -66,7 +66,7 @@ const calls: [string, Call][] = [
 ];
 
 const anyJob = defineJob("any");
-const wrongCalls: [string, RegExp, Call][] = [
+const wrongCalls: [string, RegExp, GrpcCall][] = [
   [
     "submit with a wrong delay",
     /^WritError: delay: "soon" is not a length of time/,

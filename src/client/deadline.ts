@@ -20,7 +20,7 @@ export function openDeadline(clock: Clock, { signal, timeout }: DeadlineOptions)
     release() {
       timer?.cancel();
       followers?.delete(onAbort);
-      // Ends whatever still runs for this caller, such as a stream that nobody reads to its end.
+      // Ends whatever still runs for this caller, such as a stream that is not read to its end.
       controller.abort();
     },
   };
@@ -29,8 +29,8 @@ export function openDeadline(clock: Clock, { signal, timeout }: DeadlineOptions)
 const followersBySignal = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Whom a signal tells, behind one listener. A hundred thousand waits may share a signal, and a signal compares each new
- * listener with all that it has. Node 20 would also warn of a leak at the eleventh.
+ * The waits that a signal ends, behind one listener. A hundred thousand waits may share a signal, and a signal compares
+ * each new listener with all that it has. Node 20 would also warn of a leak at the eleventh.
  */
 function followersOf(signal: AbortSignal): Set<() => void> {
   const known = followersBySignal.get(signal);

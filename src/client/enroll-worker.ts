@@ -40,7 +40,7 @@ export async function enrollWorker(writ: Writ, options: EnrollOptions): Promise<
   try {
     await writePrivateFile(file, await agentsYaml(older, { ...options, keys, token }));
   } catch (error) {
-    // A token that nobody has must not stay valid.
+    // A token that was not written down must not stay valid. The first error is the one to report.
     await writ.revokeToken(id).catch(() => {});
     throw error;
   }

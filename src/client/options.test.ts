@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { optionsFromEnvironment } from "./options.ts";
 import { Writ } from "./writ.ts";
 
-test("an empty token in the environment is refused, so that nobody acts as the home's administrator by mistake", () => {
+test("an empty token in the environment is refused, so that no caller becomes the home's administrator by mistake", () => {
   const env = { WRIT_HOME: "/nowhere", WRIT_TOKEN: "" };
   expect(() => Writ.fromEnvironment(env)).toThrow("WRIT_TOKEN is empty; give a token, or leave it out");
 });

@@ -62,7 +62,7 @@ export function optionsFromEnvironment(env: Environment): WritOptions {
   };
 }
 
-/** One that cannot be read is ignored, as the standard demands. */
+/** A trace context that cannot be read is ignored, as the standard demands. */
 export function traceparentOf({ TRACEPARENT: given = "" }: Environment): string | undefined {
   return parseTraceparent(given) === null ? undefined : given;
 }

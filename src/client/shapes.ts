@@ -96,16 +96,16 @@ export type ListFilter = {
 export type JobEventName = `job:${NonNullable<(typeof eventTable)[EventKind]["live"]>}`;
 
 /** What every live event has. `event_id` is its place in the stream, for `lastEventId`. */
-type Placed<Name> = { event: Name; event_id: string | undefined };
+type StreamEvent<Name> = { event: Name; event_id: string | undefined };
 
 /**
  * One live event of a job, whose id is `id`. `reset` means that events may be missing before it, because the hub no longer
  * has them: a program that keeps a copy of the jobs has to read them again.
  */
 export type JobEvent =
-  | Placed<"reset">
-  | (Placed<"job:progress"> & LiveEvent & { progress: number })
-  | (Placed<Exclude<JobEventName, "job:progress">> & LiveEvent);
+  | StreamEvent<"reset">
+  | (StreamEvent<"job:progress"> & LiveEvent & { progress: number })
+  | (StreamEvent<Exclude<JobEventName, "job:progress">> & LiveEvent);
 
 /** A setting of the hub; the value of a secret is null. */
 export type { HubsView as Hubs } from "../contract/shapes/admin-shapes.ts";

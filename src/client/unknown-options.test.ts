@@ -141,7 +141,7 @@ test("many waits may share a signal without a warning", async () => {
   process.on("warning", note);
   onTestFinished(() => void process.off("warning", note));
   await Promise.all(Array.from({ length: 12 }, () => writ.wait(id, { signal })));
-  // A warning is told in the next turn.
+  // A warning is emitted in the next turn.
   await new Promise(setImmediate);
   expect(warnings).toEqual([]);
 });

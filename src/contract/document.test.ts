@@ -15,7 +15,7 @@ const firstFields = [
   ...["requires.tags", "requires.session", "requires.cores", "requires.ram_gb"],
 ];
 
-/** The same for each kind. A kind that is newer is not here: who names it reads the fields that it began with. */
+/** The same for each kind. A newer kind is not here: a worker that names it reads the fields that it began with. */
 const firstRunFields: Partial<Record<RunKind, string[]>> = {
   exec: ["kind", "argv", "env", "cwd", "secrets"],
   solver: ["kind", "url", "checksum", "params", "secrets"],

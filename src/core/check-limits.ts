@@ -27,7 +27,7 @@ export function checkLimits(limits: Readonly<Record<string, unknown>>): void {
     if (!isName(name))
       throw invalid(`${JSON.stringify(name)} is not the name of a limit; use ${limitNames.join(", ")}`);
     if (value !== undefined && !isLimit[name](value))
-      throw invalid(`${name}: ${JSON.stringify(value)} is not such a limit; use ${limitHelp[name]}`);
+      throw invalid(`${name}: ${JSON.stringify(value)} is not allowed; use ${limitHelp[name]}`);
   }
 }
 

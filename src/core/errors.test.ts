@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { hasCode, isRetryable, isRetryableCode, WritError } from "./errors.ts";
 
 describe("an error that may be tried again", () => {
-  test("is none that the table calls final, none of a stranger, and no answer that a proxy gives for good", () => {
+  test("is not one that the table calls final, one with an unknown code, or a proxy's final status", () => {
     expect(isRetryable(new WritError("NOT_FOUND", "gone"))).toBe(false);
     expect(isRetryable(new Error("odd"))).toBe(false);
     expect(isRetryable(new WritError("HTTP_ERROR", "no", { status: 404 }))).toBe(false);
@@ -10,7 +10,7 @@ describe("an error that may be tried again", () => {
     expect(isRetryableCode("NO_SUCH_CODE")).toBe(false);
   });
 
-  test("is one that the table calls retryable, and a proxy's word for a hub that is away", () => {
+  test("is one that the table calls retryable, or a proxy's status for a hub that is away", () => {
     expect(isRetryable(new WritError("SHUTTING_DOWN", "later"))).toBe(true);
     for (const status of [408, 429, 500, 502, 503, 504]) {
       expect(isRetryable(new WritError("HTTP_ERROR", "proxy", { status }))).toBe(true);

@@ -15,7 +15,7 @@ export const errorTable = {
   NOT_FOUND: { http: 404, grpc: "NOT_FOUND", exit: 4, retryable: false },
   WORKER_UNKNOWN: { http: 404, grpc: "NOT_FOUND", exit: 4, retryable: false },
   RANGE_NOT_SATISFIABLE: { http: 416, grpc: "OUT_OF_RANGE", exit: 1, retryable: false },
-  // who is asking
+  // the identity of the caller
   UNAUTHENTICATED: { http: 401, grpc: "UNAUTHENTICATED", exit: 5, retryable: false },
   PERMISSION_DENIED: { http: 403, grpc: "PERMISSION_DENIED", exit: 5, retryable: false },
   WORKER_BLOCKED: { http: 403, grpc: "PERMISSION_DENIED", exit: 5, retryable: false },

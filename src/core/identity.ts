@@ -31,7 +31,7 @@ export function isTokenUsable(
 
 export const defaultTenant = "default";
 
-type Access = "allowed" | "forbidden" | "hidden";
+type JobAccess = "allowed" | "forbidden" | "hidden";
 
 /**
  * Whether this caller may see or change this job. A job of another tenant is hidden: it must look exactly like one that
@@ -41,7 +41,7 @@ export function accessToJob(
   identity: Identity,
   job: { tenantId: string; userId: string },
   to: "read" | "change",
-): Access {
+): JobAccess {
   if (identity.tenantId !== null && identity.tenantId !== job.tenantId) return "hidden";
   if (identity.role === "admin") return "allowed";
   if (identity.role === "viewer") return to === "read" ? "allowed" : "forbidden";

@@ -35,8 +35,8 @@ export function workingDirProblem(path: string): string | null {
 }
 
 /**
- * Why a job may not be allowed to change this path of a repository; null if it may be. What git keeps for itself is never
- * changed, and a path that only a careless decoder would read as `..` is refused before one meets it.
+ * Why a job may not be allowed to change this path of a repository; null if it may be. git's own folder is never
+ * changed, and a path that only a careless decoder would read as `..` is refused before a decoder reads it.
  */
 export function changeablePathProblem(path: string): string | null {
   const problem = relativePathProblem(path);

@@ -10,7 +10,7 @@ export const traceparentHelp =
 const grammar = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const zeros = /^0+$/;
 const sampledFlag = 1;
-/** What follows the flags in a later version is not kept; nobody needs more than this to find them. */
+/** What follows the flags in a later version is not kept; this much suffices to find them. */
 const charsMax = 512;
 
 /**
@@ -33,7 +33,7 @@ export function formatTraceparent({ traceId, spanId, isSampled }: TraceContext):
 
 /**
  * A job without a context of its own gets the caller's, which tracing libraries send with each call. One that cannot be
- * read is ignored, as the standard demands: it is not the person's who submits.
+ * read is ignored, as the standard demands: the person who submits did not choose it.
  */
 export function inTraceOf<T extends { traceparent?: string | undefined }>(
   sent: string | undefined,

@@ -1,8 +1,9 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 
 /**
- * A log of one job: a file, or a pipe to whoever runs the worker. Lines are written at once and in place, so that all of
- * them are there when the job ends, and nothing piles up in memory. A log that cannot be written never fails a job.
+ * A log of one job: a file, or a pipe to the program that runs the worker. Lines are written at once and in place, so
+ * that all of them are there when the job ends, and nothing piles up in memory. A log that cannot be written never
+ * fails a job.
  */
 export class JobLog {
   readonly #path: string | undefined;
@@ -21,6 +22,7 @@ export class JobLog {
       const bytes = Buffer.from(`${text}\n`);
       for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
     } catch {
+      // A full or missing disk must not end the job; there is no better place to report it.
       this.#isBroken = true;
     }
   }

@@ -177,7 +177,10 @@ function stackOf(error: unknown): string {
   return (error instanceof Error && error.stack) || String(error);
 }
 
-/** A handler that finds fault with its input throws an error whose `code` is INVALID_INPUT: then nobody tries again. */
+/**
+ * A handler that finds fault with its input throws an error whose `code` is INVALID_INPUT: then the job is not tried
+ * again.
+ */
 function errorOf(error: unknown): JobError {
   const isInput = error instanceof Error && "code" in error && error.code === "INVALID_INPUT";
   const message = error instanceof Error ? error.message : String(error);

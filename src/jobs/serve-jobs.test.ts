@@ -51,7 +51,7 @@ test.each([
   ["no id", { job_class: "echo" }, 400, "MISSING_JOB_ID"],
   ["an empty id", { job_id: "", job_class: "echo" }, 400, "MISSING_JOB_ID"],
   ["no class", { job_id: "1" }, 400, "UNKNOWN_JOB_CLASS"],
-  ["a class that nobody handles", { job_id: "1", job_class: "toString" }, 400, "UNKNOWN_JOB_CLASS"],
+  ["a class without a handler", { job_id: "1", job_class: "toString" }, 400, "UNKNOWN_JOB_CLASS"],
   ["an input that does not fit", { job_id: "1", job_class: "typed", job_input: {} }, 400, "INVALID_INPUT"],
   ["a job that has not ended", { job_id: "busy", job_class: "echo" }, 409, "DUPLICATE_JOB_ID"],
 ])("%s is refused", async (_name, body, status, code) => {
@@ -73,7 +73,7 @@ test("a refused input names the field", async () => {
   expect((body as { error: { message: string } }).error.message).toMatch(/^job_input\.width: /);
 });
 
-test("a job that nobody knows is not found", async () => {
+test("an unknown job is not found", async () => {
   await serve({});
   for (const method of ["GET", "DELETE"])
     expect(await call(method, "/job/1")).toMatchObject({

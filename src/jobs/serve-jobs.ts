@@ -7,8 +7,8 @@ import { readSubmission } from "./submission.ts";
 
 export type ServeOptions = {
   /**
-   * Writ tells a worker its port in the environment variable PORT. 0 takes any free one. When Writ has started the program
-   * and no `host` is given, the port is not opened: Writ calls over a socket that nobody else can reach.
+   * Writ tells a worker its port in the environment variable PORT. 0 takes any free one. When Writ has started the
+   * program and no `host` is given, the port is not opened: Writ calls over a socket that no other program can reach.
    */
   port: number;
   /** The address to listen on (default: 127.0.0.1, and nothing but the socket when Writ has started the program). */
@@ -27,7 +27,7 @@ export type JobServer = {
 
 const stopSignals = ["SIGTERM", "SIGINT"] as const;
 const bodyBytesMax = 16 * 1024 * 1024;
-/** Whoever waits for a job asks at least once a second. */
+/** A caller that waits for a job asks at least once a second. */
 const readMs = 2_000;
 
 /**
@@ -106,7 +106,7 @@ class JobService {
       const { status, jobId, refusal } = submitted;
       return { status, body: { accepted: false, job_id: jobId, error: refusal } };
     }
-    // After the last wait: what is added once nobody waits for jobs any more would be asked for in vain.
+    // After the last wait: once no call waits for jobs any more, what is added could not be asked for.
     if (this.#isStopping) {
       const error = { code: "STOPPING", message: "this worker takes no more jobs" };
       return { status: 503, body: { accepted: false, job_id: null, error } };

@@ -42,6 +42,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
       ? (value as Record<string, unknown>)
       : undefined;
   } catch {
+    // The caller refuses what is not an object.
     return undefined;
   }
 }

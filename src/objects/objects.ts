@@ -1,7 +1,7 @@
 /**
- * The interface to the bytes of files that users and jobs store. Who may do what, what a file is called and until when
- * it exists is in the database; a driver only keeps bytes under a place. test/objects-contract checks every driver
- * against this page.
+ * The interface to the bytes of files that users and jobs store. Permissions, what a file is called and until when it
+ * exists is in the database; a driver only keeps bytes under a place. test/objects-contract checks every driver against
+ * this page.
  *
  * What callers rely on:
  *
@@ -77,7 +77,7 @@ export type StoreServed = {
    * CHECKSUM_MISMATCH if they are others, NOT_FOUND if there are none. Returns the name of the bytes at the place.
    */
   complete(place: ObjectPlace, upload: PutUpload): Promise<string>;
-  /** Removes the parts of `storeUpload`, which nobody will join. */
+  /** Removes the parts of `storeUpload` that will not be joined. */
   giveUpParts(place: ObjectPlace): Promise<void>;
   /** As a download; with a type, as a picture. */
   downloadUrl(

@@ -41,7 +41,7 @@ export class KeptOutputs implements Outputs {
     else if (end > start) yield small.subarray(start, end);
   }
 
-  /** While an attempt runs, nobody knows yet how its output will arrive. */
+  /** While an attempt runs, it is not known yet how its output will arrive. */
   async *follow(output: OutputName, options: FollowOptions): AsyncGenerator<Buffer> {
     let isAppended = false;
     for await (const piece of this.#appended.follow(output, options)) {

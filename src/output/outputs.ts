@@ -52,13 +52,14 @@ export type Outputs = {
    */
   assumeUnsynced(jobIds: Iterable<string>): void;
   /**
-   * Syncs what has waited for several calls of this, because its job is silent or nobody will report its end. One call
-   * syncs a bounded number of jobs. The hub calls it every few seconds.
+   * Syncs what has waited for several calls of this, because its job is silent or no worker will report its end. One
+   * call syncs a bounded number of jobs. The hub calls it every few seconds.
    */
   syncOverdue(signal: AbortSignal): Promise<void>;
   /**
-   * Moves what has become old to where it is cheaper to keep, and removes what nobody needs. One call does a bounded amount;
-   * readers notice nothing. The hub calls it every few seconds; several hubs may do so at the same time.
+   * Moves what has become old to where it is cheaper to keep, and removes what is no longer needed. One call does a
+   * bounded amount; readers notice nothing. The hub calls it every few seconds; several hubs may do so at the same
+   * time.
    */
   compact(signal: AbortSignal): Promise<void>;
 

@@ -1,11 +1,11 @@
 /** Tells that nothing more will be written: a promise that is requested once, or a signal. */
-export type Ended = AbortSignal | (() => Promise<void>);
+export type EndSignal = AbortSignal | (() => Promise<void>);
 
 /** `isOver` throws what the promise was rejected with. */
 type End = { isOver(): boolean; close(): void };
 
 /** Calls `wake` when the output has ended. */
-export function watchEnd(ended: Ended, wake: () => void): End {
+export function watchEnd(ended: EndSignal, wake: () => void): End {
   if (ended instanceof AbortSignal) {
     ended.addEventListener("abort", wake);
     return { isOver: () => ended.aborted, close: () => ended.removeEventListener("abort", wake) };

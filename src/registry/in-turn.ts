@@ -3,7 +3,10 @@ import { systemClock } from "../runtime/clock/clock.ts";
 import { type FileLock, lockFile } from "../runtime/files/file-lock.ts";
 import { findRegistryDir, type RegistryPlace } from "./registry-place.ts";
 
-/** Far longer than a change takes, even on a slow disk; a process that was stopped while it held the lock blocks nobody. */
+/**
+ * Far longer than a change takes, even on a slow disk; a process that was stopped while it held the lock does not block
+ * the others.
+ */
 const lockMsMax = 10_000;
 
 /**
@@ -32,6 +35,7 @@ async function takeLock(place: RegistryPlace, make: boolean): Promise<FileLock |
     if (dir === null) return null;
     return await lockFile(join(dir, "history.lock"), { clock: systemClock, waitMs: lockMsMax });
   } catch {
+    // The act that follows meets the same problem and reports it.
     return null;
   }
 }

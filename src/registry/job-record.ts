@@ -42,7 +42,7 @@ export function isRegistryStatus(text: string): text is RegistryStatus {
   return (registryStatuses as readonly string[]).includes(text);
 }
 
-/** Nothing follows these. */
+/** No other status follows these. */
 export function isFinal(status: RegistryStatus): boolean {
   return status === "completed" || status === "error" || status === "cancelled";
 }

@@ -34,9 +34,12 @@ export function findLogsDir(place: RegistryPlace, make: boolean): Promise<string
   return findDirectory(place, { given, name: "job_logs", make });
 }
 
-type Wanted = { given: string | undefined; name: string; make: boolean };
+type DirectoryChoice = { given: string | undefined; name: string; make: boolean };
 
-async function findDirectory(place: RegistryPlace, { given, name, make }: Wanted): Promise<string | null> {
+async function findDirectory(
+  place: RegistryPlace,
+  { given, name, make }: DirectoryChoice,
+): Promise<string | null> {
   const cwd = place.cwd ?? currentDirectory();
   try {
     return given === undefined ? await ownDirectory(cwd, name, make) : await givenDirectory(cwd, given, make);
@@ -61,7 +64,7 @@ async function givenDirectory(cwd: string, given: string, make: boolean): Promis
   }
 }
 
-/** Nobody has named it, so a repository that holds `.writ` as a link elsewhere must not lead us there. */
+/** The caller did not name it, so a repository that holds `.writ` as a link elsewhere must not lead us there. */
 async function ownDirectory(cwd: string, name: string, make: boolean): Promise<string | null> {
   const base = await openBase(cwd);
   try {

@@ -176,7 +176,7 @@ test("a session gets its own jobs, oldest first", async () => {
   expect([await picked("b"), await picked("b")]).toEqual([ids[1], undefined]);
 });
 
-test.each(["completed", "error", "cancelled"])("%s is the end, and may only be said again", async (end) => {
+test.each(["completed", "error", "cancelled"])("%s is final, and may only be set again", async (end) => {
   const place = emptyPlace();
   const { job_id: id } = await register(place, job);
   await setStatus(place, id, "running");

@@ -11,7 +11,7 @@ import { changeRegistry, readRegistry } from "./registry-database.ts";
 import { findRegistryDir, type RegistryPlace } from "./registry-place.ts";
 
 const pageEvents = 100;
-/** Somebody else who sends needs as long as a broker may take. */
+/** Another process that is sending needs as long as a broker may take. */
 const lockMsMax = 45_000;
 
 /**
@@ -40,7 +40,7 @@ function asFailure(error: unknown): MqttFailure {
   throw error;
 }
 
-type Waiting = { seq: number; message: string };
+type UnsentMessage = { seq: number; message: string };
 
 async function sendAll(place: RegistryPlace, job: JobRow, options: MqttOptions): Promise<void> {
   let page = await readPage(place, job);
@@ -62,12 +62,16 @@ async function sendAll(place: RegistryPlace, job: JobRow, options: MqttOptions):
 }
 
 /** The oldest events of a job that wait for the broker, after this number. */
-export function readPage(place: RegistryPlace, { job_id: jobId }: JobRow, afterSeq = 0): Promise<Waiting[]> {
+export function readPage(
+  place: RegistryPlace,
+  { job_id: jobId }: JobRow,
+  afterSeq = 0,
+): Promise<UnsentMessage[]> {
   return readRegistry(
     place,
     () => [],
     (sql) =>
-      sql.all<Waiting>(
+      sql.all<UnsentMessage>(
         "SELECT seq, message FROM outbox WHERE job_id = ? AND seq > ? ORDER BY seq LIMIT ?",
         jobId,
         afterSeq,
@@ -91,7 +95,7 @@ export async function lastSent(
 }
 
 /** Called when the broker has confirmed them: not before that does the history call them published. */
-function recordSent(place: RegistryPlace, job: JobRow, sent: readonly Waiting[]): Promise<void> {
+function recordSent(place: RegistryPlace, job: JobRow, sent: readonly UnsentMessage[]): Promise<void> {
   return inTurn(place, async (atMs) => {
     const payloads = sent.map(({ message }) => JSON.parse(message));
     await writeMessages(place, job.job_id, { event: "published", payloads, atMs });

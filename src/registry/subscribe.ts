@@ -147,6 +147,7 @@ class Follower {
    * turn, so that no event moves from one to the other meanwhile.
    */
   async #showMissed(): Promise<void> {
+    // Without a history, what was sent cannot be shown again; what waits still is.
     const lines = await readLog(this.#place, this.#job.job_id).catch(() => []);
     for (const { event, payload } of lines) if (event === "published") this.#show(payload as JobMessage);
     let page = await readPage(this.#place, this.#job, this.#lastSeq);

@@ -23,7 +23,7 @@ describe("startAll and stopAll", () => {
     expect(story.slice(3)).toEqual(["stop c", "stop b", "stop a"]);
   });
 
-  test("services that stop together do not wait for one another, and one that fails is heard of", async () => {
+  test("services that stop together do not wait for one another, and a failure is reported", async () => {
     const story: string[] = [];
     const gate = Promise.withResolvers<void>();
     const slow = tell(story, "b");
@@ -47,7 +47,7 @@ describe("startAll and stopAll", () => {
 });
 
 describe("repeat", () => {
-  test("survives errors, also in the report of one, and goes on", async () => {
+  test("survives errors, including one in the report of an error, and continues", async () => {
     const errors: unknown[] = [];
     const third = Promise.withResolvers<void>();
     let runs = 0;

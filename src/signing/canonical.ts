@@ -24,6 +24,7 @@ export function readPlainly(text: string): JsonValue | null {
         : canonicalize(value, depthMaxDefault) === text;
     return isCanonical ? value : null;
   } catch {
+    // Text that is not JSON is not canonical either.
     return null;
   }
 }

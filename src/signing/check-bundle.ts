@@ -48,7 +48,7 @@ type ListedFile = Pick<OutputFile, "folder_id" | "object_key"> & {
   size?: number | undefined;
 };
 
-export type Given = {
+export type BundleClaims = {
   bundle: ReceiptBundle;
   /** The hub's keys that the reader trusts. */
   keys: readonly { key_id: string; public_key: string; status: string }[];
@@ -75,7 +75,7 @@ type ProofKey = { keyId: string; verify: (text: string, signature: string) => Pr
 /**
  * Checks the whole chain and reports each link. A link that cannot be parsed counts as broken. Why: ADR 0013, ADR 0046.
  */
-export async function checkBundle(given: Given, proof: Proof): Promise<BundleStep[]> {
+export async function checkBundle(given: BundleClaims, proof: Proof): Promise<BundleStep[]> {
   const { bundle, outputs, artifacts = new Map() } = given;
   const hubKey = await findKey(given, proof);
   const receipt = attempt(() => parseReceipt(bundle.receipt));
@@ -94,7 +94,7 @@ export async function checkBundle(given: Given, proof: Proof): Promise<BundleSte
 }
 
 async function findKey(
-  { bundle, keys }: Given,
+  { bundle, keys }: BundleClaims,
   proof: Proof,
 ): Promise<{ key: ProofKey | null; step: BundleStep }> {
   const step = "hub key";

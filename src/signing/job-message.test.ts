@@ -12,7 +12,7 @@ const message: NewMessage = {
 };
 const key = "0123456789abcdef";
 
-test("what is no message is none", () => {
+test("text that is not a message is refused", () => {
   for (const text of ["", "{", "[]", "1", "null", '{"job_id":"x"}', '{"job_id":"x","job_id":"y"}']) {
     expect(readMessage(text, null)).toBeNull();
   }
@@ -30,7 +30,7 @@ test("a message that was changed, or made with another key or none, is not authe
   expect(isAuthentic(text.replace(/"auth":"[0-9a-f]+"/, '"auth":"é"'))).toBe(false);
 });
 
-test("without a key, every message is as good as any", () => {
+test("without a key, any message verifies", () => {
   expect(readMessage(buildMessage(message, null), null)?.isAuthentic).toBe(true);
   expect(readMessage(buildMessage(message, key), null)?.isAuthentic).toBe(true);
 });

@@ -22,8 +22,8 @@ export type JobMessage = {
 export type NewMessage = Omit<JobMessage, "schema_version" | "auth" | "data"> & { data: JsonValue };
 
 /**
- * The message as it is sent: its canonical form, so that who checks the MAC gets the same bytes from any JSON library
- * that can sort keys.
+ * The message as it is sent: its canonical form, so that a program that checks the MAC gets the same bytes from any
+ * JSON library that can sort keys.
  */
 export function buildMessage(message: NewMessage, key: string | null): string {
   const { job_id, seq, event, status, ts, data } = message;
@@ -32,7 +32,7 @@ export function buildMessage(message: NewMessage, key: string | null): string {
   return key === null ? text : canonicalize({ ...fields, auth: authOf(text, key) });
 }
 
-/** A message that arrived, and whether it carries the MAC of this key; without a key, any message is as good. */
+/** A message that arrived, and whether it carries the MAC of this key; without a key, any message verifies. */
 export function readMessage(
   text: string,
   key: string | null,

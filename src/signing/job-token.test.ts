@@ -80,7 +80,7 @@ describe("a job token is refused", () => {
   const good = makeJobToken(hub, said);
   const [head, body, signature] = good.split(".") as [string, string, string];
 
-  test("when its header names another algorithm, whoever signed it", () => {
+  test("when its header names another algorithm, even with a valid signature", () => {
     for (const alg of ["none", "None", "", "HS256", "RS256", "ES256", "Ed25519", "eddsa"]) {
       expectRefused(forge({ ...header, alg }, payload), alg);
     }
@@ -280,7 +280,7 @@ test("the longest policy that a submission may have, of the longest names, makes
   expect(verifyJobToken(keys, makeJobToken(hub, longest), nowMs)).toEqual(longest);
 });
 
-describe("O-14: whoever holds a token, and has no key to verify it,", () => {
+describe("O-14: a holder of a token without the key to verify it", () => {
   const token = makeJobToken(hub, said);
 
   test("sees whether a hub of Writ made it", () => {

@@ -4,7 +4,9 @@ export type JsonStep = string | number | null;
 /** Keeps an error short that quotes a hostile key. */
 const pathCharsMax = 200;
 
-/** `run.steps[2].name`; empty for the document itself. Unusual keys are quoted, so that none can forge a log line. */
+/**
+ * `run.steps[2].name`; empty for the document itself. Unusual keys are quoted, so that they cannot forge a log line.
+ */
 export function jsonPath(place: JsonStep[]): string {
   let path = "";
   for (const step of place) {

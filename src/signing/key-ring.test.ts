@@ -171,7 +171,7 @@ test("a given key signs and is never written down", () => {
   expect(() => openKeyRing(dir, { nowMs })).toThrow(rejected);
 });
 
-test("a key verifies while it may sign: not before anybody knows it, not after its grace, not once revoked", () => {
+test("a key verifies while it may sign: not before workers know it, not after its grace, not once revoked", () => {
   const ring = openKeyRing(dir, { nowMs });
   const old = ring.signing.keyId;
   expect(ring.verifierFor("0123456789abcdef", nowMs)).toBeNull();
@@ -278,7 +278,7 @@ describe("O-16: another given key", () => {
     expect(() => open()).toThrow(rejected);
   });
 
-  test("replaces a given one, which is trusted for 14 days although nobody can sign with it", () => {
+  test("replaces a given one, which is trusted for 14 days although it can no longer sign", () => {
     open(first);
     const ring = open(second);
     expect(ring.replacedKeyId).toBe(first.signingKey.keyId);

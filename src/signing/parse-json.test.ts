@@ -100,7 +100,7 @@ describe("parseJson refuses", () => {
     expect(refusalOf("[[]]", 1).code).toBe("TOO_DEEP");
   });
 
-  test("with the offset of the fault, and quotes odd keys so that none can forge a log line", () => {
+  test("with the offset of the fault, and quotes odd keys so that they cannot forge a log line", () => {
     expect(refusalOf('{"a":[1,tru]}').details).toEqual({ path: "a[1]", offset: 8 });
     expect(refusalOf('{"a\\nb":-0}').details).toEqual({ path: '["a\\nb"]', offset: 8 });
     expect(String(refusalOf(`{"${"k".repeat(5000)}":-0}`).details?.["path"]).length).toBeLessThan(300);

@@ -16,9 +16,9 @@ export function maySign({ status, not_after }: KeyRecord, nowMs: number): boolea
 }
 
 /**
- * The active key begins to retire, and this one takes its place. In an emergency nobody knows how long somebody else has had
- * keys, so those that were still retiring end with it. If keys are rotated often, the oldest ends early, so that a claim
- * stays small.
+ * The active key begins to retire, and this one takes its place. In an emergency it is unknown how long somebody else
+ * has had keys, so those that were still retiring end with it. If keys are rotated often, the oldest ends early, so
+ * that a claim stays small.
  */
 export function replaceActive(
   keys: readonly RingEntry[],

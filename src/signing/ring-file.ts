@@ -53,8 +53,9 @@ export function readVerifyingKeys(dir: string): ReadonlyMap<string, VerifyingKey
 }
 
 /**
- * Reads the ring, changes it and writes it back with the next version, while no other hub can do the same. A ring that is
- * older than the `known` one was put back by somebody: the known one is changed, so that no revoked key becomes good again.
+ * Reads the ring, changes it and writes it back with the next version, while no other hub can do the same. A ring that
+ * is older than the `known` one was put back by somebody: the known one is changed, so that no revoked key becomes
+ * valid again.
  */
 export function changeRing(dir: string, known: Ring, change: (keys: RingEntry[]) => RingEntry[]): Ring {
   return withDirectoryLock(dir, () => {

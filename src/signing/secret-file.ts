@@ -14,7 +14,7 @@ export function openSecretDirectory(dir: string): void {
   if ((statSync(dir).mode & othersMask) !== 0) throw tooOpen(dir, "700");
 }
 
-/** Reads a file that nobody else may read or write; null if there is none. */
+/** Reads a file that only its owner may read or write; null if there is none. */
 export function readSecretFile(dir: string, name: string): string | null {
   const path = join(dir, name);
   const file = openExisting(path);

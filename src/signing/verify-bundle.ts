@@ -1,4 +1,4 @@
-import { type BundleStep, checkBundle, type Given, type Proof } from "./check-bundle.ts";
+import { type BundleClaims, type BundleStep, checkBundle, type Proof } from "./check-bundle.ts";
 import { loadVerifyingKey, verifyText } from "./ed25519.ts";
 import { sha256Hex } from "./mac.ts";
 
@@ -13,7 +13,7 @@ const nodeProof: Proof = {
 };
 
 /** Checks a bundle in a program. The dashboard checks the same links in the browser. */
-export function verifyBundle(given: Given): Promise<BundleStep[]> {
+export function verifyBundle(given: BundleClaims): Promise<BundleStep[]> {
   return checkBundle(given, nodeProof);
 }
 

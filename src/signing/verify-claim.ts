@@ -16,7 +16,7 @@ export type VerifiedClaim = {
   lease: Lease;
 };
 
-/** Who checks, and when. */
+/** The worker that checks, and when. */
 type Verifier = {
   trusted: VerifyingKey[];
   workerId: string;

@@ -29,9 +29,9 @@ type Download = TransferOptions & {
 type Arrived = { bytes: number; hash: Hash; isSpliced: boolean; etag: string | undefined };
 
 /**
- * Fetches an object and hashes it on the way. A connection that breaks is taken up again where it broke. The file may be
- * used only after this has resolved: until then nobody knows whether its bytes are right. Rejects with a TransferFailure.
- * Why: ADR 0042.
+ * Fetches an object and hashes it on the way. A connection that breaks is taken up again where it broke. The file may
+ * be used only after this has resolved: until then its bytes are not checked. Rejects with a TransferFailure. Why: ADR
+ * 0042.
  */
 export async function downloadFile(deps: TransferDeps, download: Download): Promise<FileFacts> {
   const arrived: Arrived = { bytes: 0, hash: createHash("sha256"), isSpliced: false, etag: undefined };

@@ -10,7 +10,7 @@ export type FileSource = {
 
 const chunkBytes = 256 * 1024;
 
-/** A file as it is now. Whoever opened it closes it. */
+/** A file as it is now. Its opener closes it. */
 export async function fileSource(file: FileHandle): Promise<FileSource> {
   const { size } = await file.stat();
   return {

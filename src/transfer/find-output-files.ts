@@ -84,6 +84,7 @@ function parseManifest(text: string): z.infer<typeof manifestShape> | null {
   try {
     return manifestShape.safeParse(JSON.parse(text)).data ?? null;
   } catch {
+    // The caller refuses a manifest that is not JSON, like one of the wrong shape.
     return null;
   }
 }

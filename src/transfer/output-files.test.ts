@@ -95,7 +95,7 @@ test("without a manifest nothing is kept", async () => {
   expect(await upload()).toEqual({ stored: [], problems: [], failures: [] });
 });
 
-test("M-01: an entry that leads out or through a link is refused and told, and the others are kept", async () => {
+test("M-01: an entry that leads out or through a link is refused and reported, and the others are kept", async () => {
   write("good.txt");
   writeFileSync(join(dir, "secret"), "secret");
   symlinkSync("../secret", join(dir, "output/link"));

@@ -85,6 +85,7 @@ type Writing = {
 async function writeBody(target: BodyTarget, { body, isLarge, watch, clock }: Writing): Promise<void> {
   if (isLarge) {
     const waited = new AbortController();
+    // The pause is only aborted once the race is over.
     await Promise.race([target.agreed(), clock.sleep(agreeMsMax, waited.signal).catch(() => {})]);
     waited.abort();
   }

@@ -18,6 +18,8 @@ const phrases = readTable(readBlock("CONTRIBUTING.md", "phrases")).flatMap(([ins
   [...instead.matchAll(/`([^`]+)`/g)].map(([, phrase]) => phrase!),
 );
 
+const blockOfPhrases = /<!-- begin phrases -->[\s\S]*<!-- end hidden actors -->/;
+
 test("there are phrases to look for, and files to look at", () => {
   expect(phrases.length).toBeGreaterThan(10);
   for (const known of ["README.md", "docs/api.md", "src/cli/exit.ts"]) expect(files).toContain(known);
@@ -36,11 +38,54 @@ test.each(files)("%s uses none of the phrases that CONTRIBUTING.md replaces", (f
   expect(phrases.filter((phrase) => text.includes(phrase))).toEqual([]);
 });
 
+/** Rooms, pages and programs that are free of the words in the second table; the list only becomes longer. */
+const freeOfHiddenActors = [
+  "src/{agent,cli,client,contract,core,jobs,objects,output,registry,runtime,signing,transfer}/**/*.ts",
+  "{scripts,bin}/**/*.{mjs,cjs,js}",
+  "bench/**/*.ts",
+  "python/**/*.py",
+  "test/support/**/*.ts",
+  "{examples,templates,deploy}/**/*.{ts,mjs,py,sh,yaml,yml,conf}",
+  "{README,SECURITY,CONTRIBUTING}.md",
+  "docs/*.md",
+  "docs/recipes/*.md",
+];
+
+const hidden = readTable(readBlock("CONTRIBUTING.md", "hidden actors")).flatMap(([instead = ""]) =>
+  [...instead.matchAll(/`([^`]+)`/g)].map(([, word]) => word!),
+);
+
+test("sentences that hide who acts are found, and names and questions are not", () => {
+  expect(hiddenActorsIn("/** Nobody waits. */\n// It is gone, also if\n// it ran.")).toEqual([
+    "nobody",
+    "also if",
+  ]);
+  expect(hiddenActorsIn("* The end. Who asks later gets an error.")).toEqual(["Who"]);
+  expect(hiddenActorsIn('chown("nobody"); // Who may read it?\n## Who can read a file')).toEqual([]);
+});
+
+test.each(globSync(freeOfHiddenActors, { cwd: root }).sort())("%s says who acts", (file) => {
+  expect(hiddenActorsIn(readText(file))).toEqual([]);
+});
+
+/** `nobody` in quotes or in a table of accounts is the account; headings and questions may begin with `Who`. */
+function hiddenActorsIn(text: string): string[] {
+  const sentences = text
+    .replace(blockOfPhrases, "")
+    .replaceAll(/(["'`])nobody\1|\bnobody[:-]|^##+ .*$/gm, "");
+  const prose = onOneLine(sentences);
+  return hidden.filter((word) => {
+    if (word === "Who") return /(?:^|[.:;|] |\/\/ |\* |# )Who [a-z][^?.]*(?:\.|\*\/|$)/m.test(sentences);
+    const capital = `${word[0]!.toUpperCase()}${word.slice(1)}`;
+    return new RegExp(`\\b(?:${word}|${capital})\\b`).test(prose);
+  });
+}
+
 /** The text on one line, in lower case, so that a phrase is found where a line or a comment wraps. */
 function flatten(file: string): string {
-  const text = readText(file).replace(/<!-- begin phrases -->[\s\S]*<!-- end phrases -->/, "");
-  return text
-    .replaceAll(/\n\s*(?:\*|\/\/)?\s*/g, " ")
-    .replaceAll(/\s+/g, " ")
-    .toLowerCase();
+  return onOneLine(readText(file).replace(blockOfPhrases, "")).toLowerCase();
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll(/\n\s*(?:\*|\/\/)?\s*/g, " ").replaceAll(/\s+/g, " ");
 }

@@ -104,7 +104,9 @@ describe("jobctl run", () => {
 
   test("does not wait for files with --detach", async () => {
     const run = await jobctl("run", "--detach", "--output", dir, "--", "true");
-    expect(run.stderr).toContain("--output: with --detach nobody waits for the files; use --collect instead");
+    expect(run.stderr).toContain(
+      "--output: with --detach the command does not wait for the files; use --collect instead",
+    );
   });
 
   test("-i sends up to 8 MiB of standard input", async () => {

@@ -34,9 +34,9 @@ cageTest("a command that cannot be executed and a job that is not there are refu
 
 cageTest("B6: limits that cannot be limits start nothing", async () => {
   const start = (limits: object) => cage.startJob(["true"], limits as LimitsText);
-  await expect(start({ cpu: "abc" })).rejects.toThrow('cpu: "abc" is not such a limit');
-  await expect(start({ memory: "1M" })).rejects.toThrow('memory: "1M" is not such a limit');
-  await expect(start({ network: "None" })).rejects.toThrow('network: "None" is not such a limit');
+  await expect(start({ cpu: "abc" })).rejects.toThrow('cpu: "abc" is not allowed');
+  await expect(start({ memory: "1M" })).rejects.toThrow('memory: "1M" is not allowed');
+  await expect(start({ network: "None" })).rejects.toThrow('network: "None" is not allowed');
   await expect(start({ foo: 1 })).rejects.toThrow('"foo" is not the name of a limit');
 });
 

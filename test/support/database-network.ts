@@ -11,9 +11,9 @@ function lackOfNetwork(): string | undefined {
 }
 
 /**
- * A network namespace in which a database server runs, with one address for each hub: whoever takes such an address away
- * cuts that hub off from the database without a word to either of them. Nothing answers any more, as behind a broken
- * switch, and connections are whole again when the address is back.
+ * A network namespace in which a database server runs, with one address for each hub: a test that takes such an address
+ * away cuts that hub off from the database without a word to either of them. Nothing answers any more, as behind a
+ * broken switch, and connections are whole again when the address is back.
  */
 export class DatabaseNetwork {
   readonly name: string;

@@ -30,7 +30,9 @@ export function snapshot(home: string): string {
   return reader.hash;
 }
 
-/** Who reads a home for snapshots, and what it found last: most refusals commit nothing, so that nothing is read. */
+/**
+ * The reader of a home for snapshots, and what it found last: most refusals commit nothing, so that nothing is read.
+ */
 const snapshots = new Map<string, { database: DatabaseSync; dataVersion: number; hash: string }>();
 
 /** Another number than before when another connection has committed something in between. */

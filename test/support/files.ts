@@ -13,7 +13,7 @@ export type FileRequest = {
   sha256?: string;
 };
 
-/** URLs for files of whoever the token is for. */
+/** URLs for files of the token's user. */
 export async function presign(hub: TestHub, token: string, ...requests: FileRequest[]): Promise<FileUrl[]> {
   const answer = await hub.must("POST", "/files/presigned-urls", { token, body: requests });
   return answer.json<{ urls: FileUrl[] }>().urls;

@@ -17,7 +17,10 @@ const pollsMax = 5;
 /** What happens, and how. */
 export type Fault = [string, (fleet: HubFleet) => Promise<void>];
 
-/** Three hubs under load, and one fault after the other: nothing is lost, nothing happens twice, nobody misses anything. */
+/**
+ * Three hubs under load, and one fault after the other: nothing is lost, nothing happens twice, no reader misses
+ * anything.
+ */
 export function describeFleetFaults(faults: Fault[]): void {
   const lack = noPostgres ?? noNetwork;
   describe.skipIf(lack !== undefined)(`three hubs on one database${lack ? `: ${lack}` : ""}`, () => {
@@ -47,7 +50,7 @@ export function describeFleetFaults(faults: Fault[]): void {
   });
 }
 
-/** A hub that is well again gives a new job to whoever claims it there, within a few intervals of polling. */
+/** A hub that is well again gives a new job to a worker that claims it there, within a few intervals of polling. */
 async function claimAgain(fleet: HubFleet, hub: number, after: string): Promise<void> {
   const writ = new Writ({ url: fleet.urls[hub]!, token: fleet.token, retryMs: 60_000 });
   try {

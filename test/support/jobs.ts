@@ -1,7 +1,7 @@
 import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
 import type { TestHub } from "./hub.ts";
 
-/** Who speaks for which attempt: what every call of a worker about a job carries. */
+/** The worker and its attempt: what every call of a worker about a job carries. */
 export type Fence = { worker_id: string; attempt: number; token: string };
 export type HeldJob = { id: string; type: string; fence: Fence };
 

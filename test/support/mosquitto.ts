@@ -14,7 +14,7 @@ export const noMosquitto: string | undefined = spawnSync("mosquitto", ["-h"]).er
   : undefined;
 
 type BrokerOptions = {
-  /** Whoever connects has to be this user. */
+  /** A client has to connect as this user. */
   user?: { name: string; password: string };
   tls?: { ca: string; cert: string; key: string };
 };

@@ -48,7 +48,7 @@ export function describeOutages({ scale }: { scale: number }): void {
       const start = (script: string) =>
         writ.submit({ ...once, run: { kind: "exec", argv: ["sh", "-c", script] } });
       const longer = await start(untilTold);
-      // Ends in the middle of the outage, when nobody can be told.
+      // Ends in the middle of the outage, when no client can be told.
       const shorter = await start(
         `echo begin; sleep ${outageMs / 2000}; echo end; echo '{"sum":42}' > $JOB_RESULT_FILE`,
       );

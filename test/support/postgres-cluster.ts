@@ -181,7 +181,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** Only root can enter a network, so whoever runs there changes its user afterwards. */
+/** Only root can enter a network, so a program that runs there changes its user afterwards. */
 function enterNetwork(name: string, { uid, gid }: SystemUser): string[] {
   const user = [`--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"];
   return ["nsenter", `--net=/run/netns/${name}`, "setpriv", ...user];

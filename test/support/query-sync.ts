@@ -24,7 +24,9 @@ export function querySync(url: string, text: string, values: unknown[] = []): { 
   return answer;
 }
 
-/** An earlier question that was given up may be answered late: that answer is nobody's, and never this one's. */
+/**
+ * An earlier question that was given up may be answered late: that answer is dropped, and never taken for this one's.
+ */
 function waitForAnswer(port: MessagePort, answered: Int32Array, id: number): Answer | null {
   const giveUpAt = performance.now() + answersWithinMs;
   for (;;) {

@@ -90,7 +90,7 @@ type Writable = {
 function cutAfter(from: IncomingMessage, bytesMax: number, to: Writable, cut: () => void): void {
   let bytes = 0;
   from.on("data", (chunk: Buffer) => {
-    // Whoever is slow is waited for: what passes before the cut may be more than fits into memory.
+    // A slow side is waited for: what passes before the cut may be more than fits into memory.
     const isTaken = bytes >= bytesMax || to.write(chunk.subarray(0, bytesMax - bytes));
     if (!isTaken) to.once("drain", () => from.resume());
     if (!isTaken) from.pause();

@@ -41,8 +41,8 @@ type Wish = {
 type Hub = Pick<TestHub, "url" | "home" | "admin">;
 
 /**
- * A real worker in this process. It trusts the hub's active key unless told otherwise, and runs without a cage: its
- * jobs leave marks on the host, by which a test sees that something was, or was not, executed.
+ * A real worker in this process. It trusts the hub's active key by default, and runs without a cage: its jobs leave
+ * marks on the host, by which a test sees that something was, or was not, executed.
  */
 export async function startTestWorker(hub: Hub, wish: Wish = {}): Promise<TestWorker> {
   const { workerId = freshName("real"), url = hub.url, slots = 4 } = wish;

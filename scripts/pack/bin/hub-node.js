@@ -108,6 +108,7 @@ function isThisPackage(folder) {
   try {
     return realpathSync(folder) === packageFolder;
   } catch {
+    // There is no such folder.
     return false;
   }
 }
@@ -145,6 +146,7 @@ function isWritable(place) {
     accessSync(place, constants.W_OK);
     return true;
   } catch {
+    // The caller tries the next place.
     return false;
   }
 }

@@ -72,6 +72,7 @@ function tailOf(file: string): string {
       closeSync(fd);
     }
   } catch {
+    // There is no log yet, or this user cannot read it.
     return "";
   }
 }

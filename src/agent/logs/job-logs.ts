@@ -68,7 +68,7 @@ export class JobLogs {
   /** Resolves when everything that was written before is in the files; what comes later is lost. */
   async close(): Promise<void> {
     for (const pipe of this.#pipes) pipe.close();
-    // Whoever opened one now would wait for a reader for ever.
+    // Opening a pipe now would wait for a reader for ever.
     for (const path of [this.out, this.err]) await rm(path, { force: true });
   }
 }

@@ -19,7 +19,7 @@ export class LineBuffer {
     if (this.#held.length >= lineBytesMax) this.end();
   }
 
-  /** Nothing more comes, or not soon. */
+  /** No more bytes arrive, or not soon. */
   end(): void {
     if (this.#held.length > 0) this.#pass(Buffer.concat([this.#held, Buffer.of(lineBreak)]));
     this.#held = Buffer.alloc(0);

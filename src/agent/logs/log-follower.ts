@@ -48,6 +48,7 @@ export class LogFollower {
       this.#fd = openSync(this.#path, "r");
       this.#position = 0;
     } catch {
+      // It does not exist yet; the next look tries again.
       this.#fd = undefined;
     }
   }

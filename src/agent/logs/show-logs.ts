@@ -62,8 +62,8 @@ export async function showJobLog(deps: AgentDeps, options: JobLogOptions): Promi
 }
 
 /**
- * Resolves when the job has ended, or when nobody watches over it any more; with `agent`, when the attempt of this agent
- * has: another one may begin at once.
+ * Resolves when the job has ended, or when its agent has gone; with `agent`, when the attempt of this agent has:
+ * another one may begin at once.
  */
 export async function jobEnd(
   { settings, clock, stop }: AgentDeps,

@@ -125,7 +125,7 @@ async function startWorker(deps: AgentDeps, wanted: WantedWorker, signal: AbortS
     await noteWorkerStatus(deps.settings, worker, { status: "ready", nowMs: deps.clock.nowMs() });
     return worker;
   } catch (error) {
-    // Nobody would find it again in a known condition.
+    // No later job could find it in a known condition.
     await stopWorker(deps, worker);
     throw error;
   } finally {

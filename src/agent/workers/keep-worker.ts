@@ -39,7 +39,7 @@ export async function keepWorker(deps: AgentDeps): Promise<number> {
     makeDir(dirname(workerFiles(deps.settings, wanted.port).state));
     await writeWorkerState(deps.settings, state);
   } catch (error) {
-    // Nobody would find it again, and it would keep its port.
+    // No later job would find it, and it would keep its port.
     await killProcessTree(child.pid!);
     deps.stdout.write(`${JSON.stringify({ error: `its state cannot be written (${codeOf(error)})` })}\n`);
     return 1;
@@ -128,7 +128,7 @@ function stateOf(deps: AgentDeps, wanted: WantedWorker, pid: number): WorkerStat
     started_at: now,
     last_checked_at: now,
     agent_version: deps.version,
-    // A worker that has ended by now is found dead by whoever looks.
+    // The next look finds a worker that has ended by now.
     start_ticks: identityOf(pid)?.start_ticks ?? 0,
     keeper: identityOf(process.pid)!,
     command: [...wanted.command],

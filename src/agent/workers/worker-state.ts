@@ -69,7 +69,7 @@ export function wantedWorker(payload: ReadPayload, port: number): WantedWorker {
   return { port, jobClass, command, secrets, fingerprint };
 }
 
-/** Speaks with a worker, and with nobody else who may listen on its port. */
+/** Calls a worker, and no other program that may listen on its port. */
 export function workerClient(
   { settings, clock }: { settings: AgentSettings; clock: Clock },
   { pid, port }: Pick<WorkerState, "pid" | "port">,

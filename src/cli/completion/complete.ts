@@ -13,7 +13,7 @@ export async function printCompletions(context: CliContext, shape: ProgramShape)
   const current = words.at(-1) ?? "";
   // Loading takes time, and a person waits at the prompt: only the command that the line names.
   const program = await loadProgram(context, shape, words.slice(0, -1));
-  const place = walk(program, words.slice(0, -1));
+  const place = findPosition(program, words.slice(0, -1));
   const found = place === null ? [] : await optionsAt(context, place, current);
   const fitting = [...new Set(found)].filter((word) => word.startsWith(current));
   context.stdout.write(fitting.map((word) => `${word}\n`).join(""));
@@ -29,8 +29,8 @@ type Position = {
   option: Option | undefined;
 };
 
-/** The words of a job's own command are not ours to complete: null. */
-function walk(program: Command, words: readonly string[]): Position | null {
+/** Null among the words of a job's own command, which are not completed. */
+function findPosition(program: Command, words: readonly string[]): Position | null {
   const place: Position = { command: program, given: 0, option: undefined };
   for (const word of words) {
     const { command, option } = place;
@@ -88,7 +88,7 @@ async function valuesOf(
   try {
     return await candidatesOf(context, { ...asked, command });
   } catch {
-    // Nobody wants to read an error where a completion was expected.
+    // At the prompt an error would be in the way; without candidates the shell completes files.
     return [];
   }
 }

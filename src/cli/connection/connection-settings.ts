@@ -55,7 +55,7 @@ const settings = {
   allowInsecure: { name: "WRIT_ALLOW_INSECURE", key: "allow_insecure", parse: boolean(), default: false },
 } as const;
 
-export type Connection = Omit<SettingValues<typeof settings>, keyof GivenCredential> & {
+export type ConnectionSettings = Omit<SettingValues<typeof settings>, keyof GivenCredential> & {
   home: string;
   credential: Credential;
   traceparent: string | undefined;
@@ -78,7 +78,7 @@ export function homeFlag(command: Command): string | undefined {
 }
 
 /** How to reach the hub and as whom: flags, then the environment, then jobctl.yaml, then what is in the home. */
-export async function loadConnection(context: CliContext, command: Command): Promise<Connection> {
+export async function loadConnection(context: CliContext, command: Command): Promise<ConnectionSettings> {
   const flags = programFlags<Record<keyof typeof settings, string>>(command);
   const home = findHome(context, command);
   const { hub, grpc, user, ca, cert, key, token } = flags;

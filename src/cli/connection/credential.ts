@@ -21,9 +21,9 @@ export type Credential =
   | { kind: "home"; user: string };
 
 /**
- * Who a command acts as. The strongest source that names a credential decides, and what the home holds counts only if
- * none does: a credential that somebody has given is used or refused, never replaced. Sources are strongest first.
- * Why: ADR 0036.
+ * The identity that a command acts with. The strongest source that names a credential decides, and what the home holds
+ * counts only if none does: a credential that somebody has given is used or refused, never replaced. Sources are
+ * strongest first. Why: ADR 0036.
  */
 export function chooseCredential(sources: readonly CredentialSource[], osUser: string): Credential {
   for (const [index, { given, nameOf }] of sources.entries()) {
@@ -45,20 +45,20 @@ export function chooseCredential(sources: readonly CredentialSource[], osUser: s
   return { kind: "home", user: osUser };
 }
 
-type Held = { home: string; credential: Credential };
+type HomeCredential = { home: string; credential: Credential };
 
 /**
- * What the calls that gRPC has are made with. In a home both are of one person; the certificate is faster. Without either, an
- * error is about the address that was given, and not about a certificate that nobody has mentioned.
+ * What the calls that gRPC has are made with. In a home both are of one person; the certificate is faster. Without
+ * either, an error is about the address that was given, and not about a certificate that the caller did not ask for.
  */
-export function jobsCredential({ home, credential, grpc }: Held & { grpc?: string | undefined }) {
+export function jobsCredential({ home, credential, grpc }: HomeCredential & { grpc?: string | undefined }) {
   if (credential.kind !== "home") return credential.kind;
   const hasCertificate = certificateInHome(home, credential.user) !== undefined;
   return hasCertificate || (grpc !== undefined && tokenInHome(home) === undefined) ? "certificate" : "token";
 }
 
 /** What all other calls are made with. A home without a token is one that `writ certs issue` has filled. */
-export function httpCredential({ home, credential }: Held): "token" | "certificate" {
+export function httpCredential({ home, credential }: HomeCredential): "token" | "certificate" {
   if (credential.kind !== "home") return credential.kind;
   return tokenInHome(home) === undefined && certificateInHome(home, credential.user) !== undefined
     ? "certificate"

@@ -62,6 +62,7 @@ function startWords(path: string): string[] | undefined {
     const line = /^ExecStart=(.+)$/m.exec(readFileSync(path, "utf8"))?.[1];
     return line?.match(/"(?:\\.|[^"\\])*"|[^\s"]+/g)?.map(unquote);
   } catch {
+    // No such unit, or this user cannot read it.
     return undefined;
   }
 }

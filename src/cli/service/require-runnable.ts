@@ -5,8 +5,8 @@ import { WritError } from "../../core/errors.ts";
 import type { ServicePlan } from "./unit.ts";
 
 const tryMs = 20_000;
-/** The account may not exist yet; whoever is nobody in particular can read what it will be able to read. */
-const nobody = { uid: 65_534, gid: 65_534 };
+/** The ids of the account `nobody`, for when that of the hub does not exist yet: both can read what everybody can. */
+const unprivileged = { uid: 65_534, gid: 65_534 };
 const account = "writ";
 
 /**
@@ -33,7 +33,7 @@ export function whyAccountCannotStart({ role, isOfUser, program }: ServicePlan):
 
 /** Only root can try it as somebody else; anybody can look for a closed folder. */
 function whyRefused(program: readonly string[]): string | null {
-  if (process.getuid?.() === 0) return whyNotRunnable(program, accountIds() ?? nobody);
+  if (process.getuid?.() === 0) return whyNotRunnable(program, accountIds() ?? unprivileged);
   return closedOnTheWay(program);
 }
 
@@ -73,6 +73,7 @@ function closedFolder(path: string): string | undefined {
     }
     return folders.find((folder) => (lstatSync(folder).mode & 0o001) === 0);
   } catch {
+    // A path that cannot be followed to its end has no folder to name.
     return undefined;
   }
 }

@@ -40,7 +40,7 @@ export function planService(
   };
 }
 
-/** The home of a service for which nobody has named another one. */
+/** The default home of a service. */
 export function usualHome(
   { role, isOfUser }: Pick<ServicePlan, "role" | "isOfUser">,
   userHome: string,

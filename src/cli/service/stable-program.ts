@@ -38,6 +38,7 @@ function isSameFile(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other);
   } catch {
+    // One of them does not exist.
     return false;
   }
 }

@@ -6,9 +6,9 @@ import type { CliContext } from "../context.ts";
 export const yesOption = ["--yes", "do it without asking"] as const;
 
 /**
- * Asks before an act that cannot be undone. Resolves to false if the answer is not yes; the command then ends with 1, because
- * what it was called for was not done. Without a terminal there is nobody to ask, so the act is refused unless --yes was
- * given.
+ * Asks before an act that cannot be undone. Resolves to false if the answer is not yes; the command then ends with 1,
+ * because what it was called for was not done. Without a terminal no person can answer, so the act is refused unless
+ * --yes was given.
  */
 export async function confirm(
   context: CliContext,
@@ -36,6 +36,7 @@ async function ask(context: CliContext, question: string): Promise<boolean> {
     if (!isYes) stderr.write("nothing was done\n");
     return isYes;
   } catch {
+    // Ctrl-C, or the end of the input: both mean no.
     stderr.write("\nnothing was done\n");
     return false;
   } finally {

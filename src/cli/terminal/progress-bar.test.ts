@@ -33,7 +33,7 @@ test("a terminal has one line that changes, and is empty in the end", () => {
   ]);
 });
 
-test("a file gets a line every half a minute, and none for what is over sooner", () => {
+test("a file gets a line every half a minute, and none for an act that ends sooner", () => {
   expect(written(false, 29)).toBe("");
   expect(written(false, 65)).toBe(
     "copying   30 %  300 rows of 1000 rows  10 rows/s\ncopying   60 %  600 rows of 1000 rows  10 rows/s\n",

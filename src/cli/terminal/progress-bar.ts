@@ -4,7 +4,7 @@ import type { CliContext } from "../context.ts";
 import { neutraliseLine } from "./terminal.ts";
 import { cutText, padText } from "./text-width.ts";
 
-/** What is over sooner needs no bar. */
+/** An act that ends sooner needs no bar. */
 const quietMs = 300;
 const drawMs = 100;
 /** How often a file or a log, which keep every line, get one. */

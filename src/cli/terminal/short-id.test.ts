@@ -4,7 +4,7 @@ import { resolveJobId, shortId } from "./short-id.ts";
 
 const ids = [jobIdNumber(0xabcdef01), jobIdNumber(0x12cdef01), "0f000000-0000-4000-8000-000000000777"];
 const writ = { findIds: async () => ids };
-const nobody = {
+const neverAsked = {
   findIds: async (): Promise<never> => {
     throw new Error("must not be asked");
   },
@@ -13,7 +13,7 @@ const nobody = {
 test.each(["", "12345", "nothex-nothex", "0f000000-0000-4000-8000-0000000007770"])(
   "%j is not an id",
   async (text) => {
-    await expect(resolveJobId(nobody, text)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    await expect(resolveJobId(neverAsked, text)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
   },
 );
 
@@ -24,7 +24,7 @@ test("an end that several share is refused with the list of them", async () => {
   });
 });
 
-test("a start that nobody has is not found", async () => {
+test("a start that no id has is not found", async () => {
   await expect(resolveJobId(writ, "ffffffff")).rejects.toMatchObject({ code: "NOT_FOUND" });
 });
 
@@ -42,7 +42,7 @@ test.each([
 });
 
 test("a whole id is taken without asking the hub", async () => {
-  expect(await resolveJobId(nobody, ids[0]!)).toBe(ids[0]);
+  expect(await resolveJobId(neverAsked, ids[0]!)).toBe(ids[0]);
 });
 
 test("what tables show can be given back", async () => {

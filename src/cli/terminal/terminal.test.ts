@@ -29,7 +29,7 @@ const hostile = fc
   )
   .map((parts) => parts.join(""));
 
-describe("whatever a stranger writes", () => {
+describe("text from outside", () => {
   test("never steers the terminal", () => {
     fc.assert(fc.property(hostile, (text) => !harmful.test(neutralise(text))));
   });
@@ -57,7 +57,7 @@ describe("whatever a stranger writes", () => {
         for (let at = 0; at < bytes.length; at += size) shown += output.push(bytes.subarray(at, at + size));
         shown += output.end();
         expect(shown).not.toMatch(harmful);
-        // Cutting changes nothing, but for the mark at the very beginning that a decoder takes away.
+        // Cutting changes nothing, except the mark at the very beginning that a decoder removes.
         expect(shown).toBe(neutralise(new TextDecoder().decode(bytes)));
       }),
     );

@@ -49,7 +49,7 @@ test("it does not wait for a slow reader once it was asked to stop", async () =>
   expect(await once(child, "exit")).toEqual([130, null]);
 });
 
-test("output that the disk has no room for is told, and is no success", async () => {
+test("output that the disk has no room for is reported, and the exit code is not 0", async () => {
   const full = openSync("/dev/full", "w");
   onTestFinished(() => closeSync(full));
   const child = spawn(process.execPath, [jobctl, "completion", "bash"], { stdio: ["ignore", full, "pipe"] });

@@ -2,15 +2,14 @@ import { untilWritten } from "../../runtime/files/until-written.ts";
 import type { CliContext } from "../context.ts";
 import { whenAborted } from "../stop-requests.ts";
 
-type Ending = Pick<CliContext, "program" | "stdout" | "stderr" | "stops">;
+type FinishedCommand = Pick<CliContext, "program" | "stdout" | "stderr" | "stops">;
 
 const lostOutputCode = 1;
 
 /**
- * The exit code, when all that was printed is written and the process can end. Whoever asks it to stop does not wait for a
- * slow reader.
+ * The exit code, when all that was printed is written and the process can end. Ctrl-C ends the wait for a slow reader.
  */
-export async function whenPrinted(context: Ending, exitCode: number): Promise<number> {
+export async function whenPrinted(context: FinishedCommand, exitCode: number): Promise<number> {
   const { stdout, stderr, stops } = context;
   if (stops.requested.aborted) return exitCode;
   const written = Promise.all([stdout, stderr].map(untilWritten)).then(() =>
@@ -20,7 +19,7 @@ export async function whenPrinted(context: Ending, exitCode: number): Promise<nu
 }
 
 /** Output that was lost is never a success. */
-function codeOfWritten({ program, stdout, stderr }: Ending, exitCode: number): number {
+function codeOfWritten({ program, stdout, stderr }: FinishedCommand, exitCode: number): number {
   if (stdout.problem === undefined) return exitCode;
   stderr.write(`${program}: standard output cannot be written (${stdout.problem})\n`);
   return exitCode === 0 ? lostOutputCode : exitCode;

@@ -112,7 +112,7 @@ function defineRevoke(command: Command, context: CliContext): void {
     });
 }
 
-/** It is revoked all the same, so a wrong digit would look like a thief who is locked out. */
+/** The number is revoked in any case, so without this note a wrong digit would look like a success. */
 function notIssuedHere(serial: string): string {
   return `note: this home has issued no certificate ${serial}; unless another authority did, compare the number with \`writ certs list\`\n`;
 }

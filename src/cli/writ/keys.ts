@@ -62,7 +62,7 @@ function defineRevoke(command: Command, context: CliContext): void {
   command
     .description("revoke a key that has been replaced")
     .argument("<id>", "the key's id, from `writ keys list`")
-    .option("--now", "also take back every lease signed with it; workers are told to stop those jobs")
+    .option("--now", "also take back every lease signed with it; workers stop those jobs")
     .action((id: string, { now }: { now?: boolean }) =>
       withWrit(context, command, async (writ) => {
         const key = await writ.revokeKey(id, { now });

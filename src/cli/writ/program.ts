@@ -34,7 +34,7 @@ export const writShape: ProgramShape = {
     },
     keys: { summary: "list, rotate, revoke and export the signing keys", load: () => import("./keys.ts") },
     audit: {
-      summary: "check that nobody has altered the audit trail",
+      summary: "check that the audit trail has not been altered",
       needs: "database",
       load: () => import("./database/audit.ts"),
     },

@@ -79,7 +79,7 @@ async function setQuota(
   );
 }
 
-/** What applies when nobody has set the limit. */
+/** What applies while the limit is not set. */
 function limitUnset(limit: Limit): string {
   return limit === "max_queues" ? `${queuesAllowed({})} (default)` : "none";
 }

@@ -44,7 +44,7 @@ async function addWorker(
   // It may be another worker's file, with that worker's token.
   if (existsSync(file))
     throw new WritError("INVALID_ARGUMENT", `--out: ${file} already exists; name another file`);
-  // Before there is a token that nobody could read.
+  // Before a token is issued that could then not be written down.
   await access(dirname(file), constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw new WritError(
       "INVALID_ARGUMENT",

@@ -191,14 +191,14 @@ export class Files {
     }
   }
 
-  async #fetch(name: string, { ask, ...download }: Fetching): Promise<FileFacts> {
+  async #fetch(name: string, { ask, ...download }: DownloadInput): Promise<FileFacts> {
     const deps = await this.#hub.transfer();
     const askUrl = urlSource(this.#hub, download.signal, ask);
     return asWritErrors(name, () => downloadFile(deps, { ...download, askUrl }));
   }
 }
 
-type Fetching = {
+type DownloadInput = {
   target: DownloadTarget;
   ask(): Promise<string | Awaited<ReturnType<typeof presign>>>;
   sha256: string | undefined;

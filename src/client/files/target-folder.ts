@@ -27,7 +27,7 @@ export async function openTargetFolder(
   return { create: (path) => createBeneath(base, path), close: () => base.close() };
 }
 
-/** Looks at each directory on the way before it goes on. */
+/** Checks each directory on the way before it enters the next. */
 async function createInside(dir: string, path: string): Promise<NewFile> {
   const names = namesIn(path);
   const name = names.pop()!;
@@ -54,6 +54,7 @@ async function createInside(dir: string, path: string): Promise<NewFile> {
     async discard() {
       if (isKept) return;
       await handle.close();
+      // The draft has a name of its own: what is left of it does no harm.
       await unlink(temporary).catch(() => {});
     },
   };

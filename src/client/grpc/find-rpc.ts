@@ -90,6 +90,7 @@ function addressIn(text: string): (GrpcAddress & { urls: string[] }) | undefined
     if (!host || typeof port !== "number" || !Number.isInteger(port) || port < 1) return undefined;
     return { host, port, urls };
   } catch {
+    // The caller names the file that is not JSON.
     return undefined;
   }
 }

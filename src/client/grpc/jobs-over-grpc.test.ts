@@ -80,7 +80,7 @@ test.each(["..", "a/b", "."])("%j is no user", async (user) => {
   await expect(connect({ home: hub.home, user }).status(id)).rejects.toThrow("not a user name");
 });
 
-test("without a certificate it says where it looked and who makes one", async () => {
+test("the error for a missing certificate says where it was looked for and which command makes one", async () => {
   const { hub, jobs } = await open({});
   rmSync(join(hub.home, "client.crt"));
   await expect(jobs.status(id)).rejects.toThrow(/certificate of user tester .*client\.crt.*writ certs issue/);
@@ -122,7 +122,7 @@ test("a server of another authority is not taken for the hub", async () => {
   });
 });
 
-test("nobody at the address is unreachable", async () => {
+test("an address where nothing listens is unreachable", async () => {
   const { hub } = await open({});
   const jobs = connect({ home: hub.home, user: "tester", address: "127.0.0.1:1" });
   await expect(jobs.status(id)).rejects.toMatchObject({
@@ -199,7 +199,7 @@ test("a status has plain values under the names of the proto", async () => {
   });
 });
 
-test("a list goes on to the last page", async () => {
+test("a list continues to the last page", async () => {
   const { jobs } = await open({
     listJobs: ({ page_token }) => ({
       jobs: [jobStatus({ job_id: `job ${page_token}` })],
@@ -221,7 +221,7 @@ test("the user's folder of the home comes before a certificate that lies in it o
   expect((await jobs.status(id)).state).toBe("RUNNING");
 });
 
-test("a stream whose connection is cut goes on where it was", async () => {
+test("a stream whose connection is cut continues where it stopped", async () => {
   const text = "0123456789".repeat(1000);
   let calls = 0;
   const { hub, jobs } = await open({

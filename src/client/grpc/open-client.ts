@@ -71,7 +71,7 @@ function timeoutOf(ms: number | undefined) {
 async function* answersOf(stream: ClientHttp2Stream, message: Buffer): AsyncGenerator<Buffer> {
   let headers: IncomingHttpHeaders = {};
   let trailers: IncomingHttpHeaders = {};
-  // The reader gets an error there; one after the end concerns nobody.
+  // The reader gets an error there; one after the end is of no interest.
   stream.on("error", () => {});
   stream.on("response", (received) => {
     headers = received;

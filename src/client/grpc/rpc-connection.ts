@@ -112,6 +112,7 @@ export class RpcConnection {
 
   close(): void {
     this.#isClosed = true;
+    // Hubs that could not be found have no connection to close.
     void this.#current?.then(closeAll).catch(() => {});
   }
 
@@ -152,6 +153,7 @@ export class RpcConnection {
 
   async #findAgain(before: Promise<Current> | undefined): Promise<Current> {
     const targets = await this.#deps.find(this.#options);
+    // Hubs that could not be found have no connection to keep.
     const current = await before?.catch(() => undefined);
     if (current !== undefined && isDeepStrictEqual(targets, current.found)) return current;
     if (current !== undefined) closeAll(current);
@@ -184,6 +186,7 @@ function follow({ targets, choice }: Current, index: number, { details }: WritEr
 }
 
 function closeAll({ open }: Current): void {
+  // A connection that failed to open needs no closing.
   for (const opened of open.values()) void opened.then(({ close }) => close()).catch(() => {});
 }
 

@@ -17,7 +17,7 @@ export function refusal(headers: IncomingHttpHeaders): WritError {
 
 const certificateAdvice = "an administrator can issue a valid certificate with `writ certs issue`";
 
-/** There was no response from a hub: nobody is there, it hung up, or one of the two did not accept the other. */
+/** There was no response from a hub: nothing listens there, it hung up, or one of the two did not accept the other. */
 export function connectionError(error: unknown, target: RpcTarget): WritError {
   const { host, port, url, from } = target;
   const where = `${host}:${port}${url === undefined ? "" : `, the gRPC address for ${url}`}`;
@@ -48,7 +48,7 @@ export function connectionError(error: unknown, target: RpcTarget): WritError {
   return new WritError("HUB_UNREACHABLE", `the hub at ${where} hung up (${why})`, { advice });
 }
 
-/** What to look at when nobody is at an address, by where the address is from. */
+/** What to check when nothing listens at an address, by where the address is from. */
 const addressAdvice: Partial<Record<RpcTarget["from"], string>> = {
   url: "if its gRPC address is another one, name it with --grpc HOST:PORT; or use a token, which needs none",
   option: "check the gRPC address that was given with --grpc or WRIT_GRPC_ADDR",
@@ -88,6 +88,7 @@ function validityProblem(pem: string): string | undefined {
     if (from.getTime() > now) return `it is not valid before ${from.toISOString()}`;
     return undefined;
   } catch {
+    // Node cannot parse it.
     return "it is not a certificate";
   }
 }

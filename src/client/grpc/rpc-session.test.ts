@@ -76,7 +76,7 @@ test("a connection that was not used for long is checked before a call, and repl
   expect(connections()).toBe(2);
 });
 
-test("a closed session ends what is in progress and refuses what comes", async () => {
+test("a closed session ends open requests and refuses new ones", async () => {
   const { session } = await open();
   const stream = await request(session, jobService.streamOutput);
   session.close();

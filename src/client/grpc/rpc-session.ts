@@ -26,7 +26,7 @@ export class RpcSession {
   readonly #target: RpcTarget;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
-  #current: Promise<Connection> | undefined;
+  #current: Promise<Http2Connection> | undefined;
 
   constructor(target: RpcTarget, clock: Clock) {
     this.#target = target;
@@ -43,7 +43,7 @@ export class RpcSession {
     this.#closing.abort();
   }
 
-  async #ready(): Promise<Connection> {
+  async #ready(): Promise<Http2Connection> {
     for (let opens = 0; ; opens++) {
       const connection = await this.#open();
       if (await connection.isAlive()) return connection;
@@ -53,7 +53,7 @@ export class RpcSession {
   }
 
   /** Callers at the same time share one connection. One that failed must not be kept. */
-  #open(): Promise<Connection> {
+  #open(): Promise<Http2Connection> {
     this.#current ??= openConnection(this.#target, this.#clock, this.#closing.signal).catch((error) => {
       this.#current = undefined;
       throw error;
@@ -66,7 +66,7 @@ function openConnection(
   { host, port, ca, cert, key }: RpcTarget,
   clock: Clock,
   closing: AbortSignal,
-): Promise<Connection> {
+): Promise<Http2Connection> {
   return new Promise((resolve, reject) => {
     const session = connect(`https://${host}:${port}`, {
       ca,
@@ -78,7 +78,7 @@ function openConnection(
     session.once("connect", () => {
       // The settings concern only the streams.
       session.setLocalWindowSize(windowBytes);
-      resolve(new Connection(session, clock));
+      resolve(new Http2Connection(session, clock));
     });
     session.on("error", reject);
     const onClosing = (): void => session.destroy();
@@ -91,7 +91,7 @@ function openConnection(
   });
 }
 
-class Connection {
+class Http2Connection {
   readonly #session: ClientHttp2Session;
   readonly #clock: Clock;
   #streams = 0;

@@ -19,6 +19,7 @@ function isOfCheckout(manifest: string): boolean {
     const fields = JSON.parse(readFileSync(manifest, "utf8")) as { name?: string; private?: boolean };
     return fields.name === "writ" && fields.private === true;
   } catch {
+    // There is no manifest, or it is not JSON.
     return false;
   }
 }

@@ -19,7 +19,7 @@ const callMsMax = 30_000;
 // output may be silent for as long as its job is; then it is reopened, which costs one request.
 const streamSilenceMsMax = 45_000;
 // Hubs that are replaced one after the other may all be away for a moment. With a single address, the address is more
-// likely wrong than the hub away, and the caller should hear that at once.
+// likely wrong than the hub away, and the caller should get the error at once.
 const patienceMsOfSeveral = 5_000;
 
 /**

@@ -72,7 +72,7 @@ export class EndFeed {
     this.#wakeAll();
   }
 
-  /** Those who wait ask by themselves until it is open again, and so notice that the hub is away. */
+  /** Waits poll by themselves until the stream is open again, and so notice that the hub is away. */
   #lost(following: AbortController): void {
     if (this.#following !== following || !this.#isLive) return;
     this.#isLive = false;

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/clock/clock.ts";
 import { formatSse } from "../../runtime/http/sse.ts";
-import { type Answer, jobIdNumber, sendError, startTinyHub } from "../testing/tiny-hub.ts";
+import { jobIdNumber, type RequestHandler, sendError, startTinyHub } from "../testing/tiny-hub.ts";
 import { Writ } from "../writ.ts";
 
-async function open(answer: Answer) {
+async function open(answer: RequestHandler) {
   const hub = await startTinyHub(answer);
   const clock = {
     ...systemClock,
@@ -36,7 +36,7 @@ test("a token that is not valid ends it at once", async () => {
   expect(hub.seen).toHaveLength(1);
 });
 
-test("after a break it goes on behind the last event it gave out", async () => {
+test("after a break it continues behind the last event that it yielded", async () => {
   let answers = 0;
   const { hub, writ } = await open((_, response) => {
     const first = 1 + answers++ * 2;
@@ -55,7 +55,7 @@ test("after a break it goes on behind the last event it gave out", async () => {
   expect(hub.seen[0]?.query.get("job_id")).toBe(data.id);
 });
 
-test("C9: events are flat, a gap is told, and what this version does not know is skipped", async () => {
+test("C9: events are flat, a gap is an event of its own, and unknown events are skipped", async () => {
   const { writ } = await open((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(formatSse({ id: "7", event: "reset", data: "{}" }));
@@ -70,7 +70,7 @@ test("C9: events are flat, a gap is told, and what this version does not know is
   await events.return(undefined);
 });
 
-test("one who is cut off before any event goes on from the place that the hub named first", async () => {
+test("a reader that is cut off before any event continues from the position that the hub named first", async () => {
   let answers = 0;
   const { hub, writ } = await open((_, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });

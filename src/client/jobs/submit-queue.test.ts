@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
 import { isJobId } from "../../core/ids.ts";
-import { type Answer, jobIdNumber, sendError, sendJson, startTinyHub } from "../testing/tiny-hub.ts";
+import { jobIdNumber, type RequestHandler, sendError, sendJson, startTinyHub } from "../testing/tiny-hub.ts";
 import { Writ } from "../writ.ts";
 
 type Submitted = { type: string; job_id: string; params?: unknown };
 
-async function open(answer: Answer) {
+async function open(answer: RequestHandler) {
   const hub = await startTinyHub(answer);
   const writ = new Writ({ url: hub.url, token: "sk_user_x" });
   onTestFinished(async () => {
@@ -16,7 +16,7 @@ async function open(answer: Answer) {
 }
 
 /** Accepts every job whose type is not `bad`, and a batch only when all of its jobs are good. */
-function acceptGood(): Answer {
+function acceptGood(): RequestHandler {
   let count = 0;
   return ({ path, body }, response) => {
     const jobs = path === "/jobs" ? [JSON.parse(body) as Submitted] : (JSON.parse(body).jobs as Submitted[]);
@@ -36,7 +36,7 @@ test("a refused job does not spoil those that were submitted with it", async () 
   expect(hub.seen.map(({ path }) => path)).toEqual(["/jobs/batch", "/jobs", "/jobs", "/jobs"]);
 });
 
-test("jobs that go alone after a refused batch keep the id they had in it", async () => {
+test("jobs that are sent alone after a refused batch keep the ids they had in it", async () => {
   const { hub, writ } = await open(acceptGood());
 
   await Promise.allSettled(["a", "bad"].map((type) => writ.submit({ type })));
@@ -47,7 +47,7 @@ test("jobs that go alone after a refused batch keep the id they had in it", asyn
   expect(new Set(idsOf(singles).filter(isJobId)).size).toBe(2);
 });
 
-test("an error that no single job is to blame for is everybody's", async () => {
+test("an error that no single job has caused is the error of every job", async () => {
   const { hub, writ } = await open((_, response) => sendError(response, 429, "QUOTA_EXCEEDED"));
 
   const outcomes = await Promise.allSettled([writ.submit({ type: "a" }), writ.submit({ type: "b" })]);
@@ -122,7 +122,7 @@ test("a few jobs wait for the batch before them", async () => {
   expect(hub.seen.map(({ path }) => path)).toEqual(["/jobs", "/jobs/batch"]);
 });
 
-test("a single job goes the short way", async () => {
+test("a single job is sent without a batch", async () => {
   const { hub, writ } = await open(acceptGood());
   expect(await writ.submit({ type: "a" })).toEqual({ id: jobIdNumber(1), status: "pending" });
   expect(hub.seen.map(({ path }) => path)).toEqual(["/jobs"]);

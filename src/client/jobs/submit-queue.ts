@@ -25,7 +25,7 @@ const waitingBytesMax = 256 * 1024 ** 2;
 // Refusals of a batch that one of its jobs may have caused.
 const spoiledStatuses: readonly unknown[] = [400, 409, 413];
 
-type Waiting = {
+type QueuedJob = {
   text: string;
   bytes: number;
   /** Where it was submitted: its error is made elsewhere, for a whole batch. */
@@ -40,7 +40,7 @@ type Waiting = {
  */
 export class SubmitQueue {
   readonly #hub: HubConnection;
-  #waiting: Waiting[] = [];
+  #waiting: QueuedJob[] = [];
   #waitingBytes = 0;
   #inFlight = 0;
   #isScheduled = false;
@@ -76,7 +76,7 @@ export class SubmitQueue {
   }
 
   #sendWaiting(): void {
-    while (this.#mayLeave()) {
+    while (this.#maySend()) {
       const batch = this.#takeBatch();
       this.#inFlight++;
       void this.#sendBatch(batch).finally(() => {
@@ -92,14 +92,14 @@ export class SubmitQueue {
    * Fewer jobs than are worth a batch wait for the one before them: sent separately, they would cost the hub twice as
    * much. A batch that is large enough for a call of its own need not wait.
    */
-  #mayLeave(): boolean {
+  #maySend(): boolean {
     const { length } = this.#waiting;
     if (this.#inFlight === 0) return length > 0;
     if (this.#inFlight === 1) return length >= halfJobsMin;
     return length >= batchWorthACall && this.#inFlight < batchesInFlightMax;
   }
 
-  #takeBatch(): Waiting[] {
+  #takeBatch(): QueuedJob[] {
     const { length } = this.#waiting;
     // The first batch leaves half of a few jobs for the second.
     const isSplit = this.#inFlight === 0 && length >= 2 * halfJobsMin && length < batchWorthACall;
@@ -119,7 +119,7 @@ export class SubmitQueue {
   }
 
   /** Resolves or rejects every job of the batch, and never rejects itself. */
-  async #sendBatch(batch: Waiting[]): Promise<void> {
+  async #sendBatch(batch: QueuedJob[]): Promise<void> {
     if (batch.length === 1) return this.#sendAlone(batch[0]!);
     try {
       const jobs = await sendJobs(
@@ -133,7 +133,7 @@ export class SubmitQueue {
     }
   }
 
-  async #sendEachAlone(batch: Waiting[]): Promise<void> {
+  async #sendEachAlone(batch: QueuedJob[]): Promise<void> {
     const rest = batch.values();
     const lanes = Array.from({ length: singlesInFlightMax }, async () => {
       for (const job of rest) await this.#sendAlone(job);
@@ -141,7 +141,7 @@ export class SubmitQueue {
     await Promise.all(lanes);
   }
 
-  async #sendAlone(job: Waiting): Promise<void> {
+  async #sendAlone(job: QueuedJob): Promise<void> {
     try {
       const answer = await this.#hub.call(jobRoutes.submitJob, { body: new JsonText(job.text) });
       job.resolve(answer.body);

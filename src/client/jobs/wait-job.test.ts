@@ -4,7 +4,14 @@ import { WritError } from "../../core/errors.ts";
 import { systemClock } from "../../runtime/clock/clock.ts";
 import { formatSse } from "../../runtime/http/sse.ts";
 import type { Job, JobState } from "../shapes.ts";
-import { type Answer, jobIdNumber, jobView, sendError, sendJson, startTinyHub } from "../testing/tiny-hub.ts";
+import {
+  jobIdNumber,
+  jobView,
+  type RequestHandler,
+  sendError,
+  sendJson,
+  startTinyHub,
+} from "../testing/tiny-hub.ts";
 import { Writ } from "../writ.ts";
 import { JobFailure } from "./job-failure.ts";
 
@@ -12,7 +19,7 @@ const id = jobIdNumber(1);
 /** How long a call may take. */
 const callMsMax = 30_000;
 
-async function open(answer: Answer) {
+async function open(answer: RequestHandler) {
   const hub = await startTinyHub(answer);
   const writ = new Writ({ url: hub.url });
   onTestFinished(async () => {
@@ -214,7 +221,7 @@ test("many waits share one stream, and each gets its own job", async () => {
   const { hub, writ, end, streams } = await openWithJobs();
   const ids = Array.from({ length: 100 }, (_, index) => jobIdNumber(index + 1));
   const waiting = Promise.all(ids.map((each) => writ.wait(each)));
-  // Whoever has waited long for its stream reads without one first, so there may be more reads than waits.
+  // A wait whose stream opens late reads without one first, so there may be more reads than waits.
   await expect.poll(() => reads(hub.seen)).toBeGreaterThanOrEqual(100);
   await expect.poll(() => streams.size).toBe(9);
 

@@ -32,16 +32,16 @@ export const waitOptions: OptionNames<WaitOptions> = {
 };
 
 /** By default until the job has ended. */
-type Until = {
+type WaitCondition = {
   isDone?: (job: JobView) => boolean;
-  /** It was accepted just now and is hardly over yet: it is not read before its events are followed. */
+  /** It was accepted just now and has hardly ended yet: it is not read before its events are followed. */
   isNew?: boolean;
 };
 
 const waitMsMax = 86_400_000;
 // A few waits have a stream each, which carries only their job; many share one that carries all.
 const ownFeedsMax = 8;
-// Of many waits, so many read their jobs at once. With all of them the program could not keep up with the answers.
+// How many of many waits read their jobs at once. With all of them the program could not keep up with the answers.
 const readsMax = 64;
 // Events say when to look; this look is for an event that never arrives, on a connection that only seems alive.
 const livePollMs = 60_000;
@@ -61,7 +61,7 @@ export class JobWaits {
 
   async wait(
     jobId: string,
-    { signal, timeoutMs = waitMsMax, ...told }: WaitOptions & Until,
+    { signal, timeoutMs = waitMsMax, ...told }: WaitOptions & WaitCondition,
   ): Promise<JobView> {
     refuseWrongTime(timeoutMs);
     const deadline = openDeadline(this.#hub.clock, {
@@ -109,13 +109,14 @@ async function readJob(hub: HubConnection, jobId: string, signal: AbortSignal): 
   return (await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal })).body;
 }
 
-type Waiting = Omit<WaitOptions, "timeoutMs"> & Until & { signal: AbortSignal; read(): Promise<JobView> };
+type JobWait = Omit<WaitOptions, "timeoutMs"> &
+  WaitCondition & { signal: AbortSignal; read(): Promise<JobView> };
 
 /** The job if it is as the caller wants it; null if it has to be waited for. */
 async function readIfDone({
   read,
   isDone = hasEnded,
-}: Pick<Waiting, "read" | "isDone">): Promise<JobView | null> {
+}: Pick<JobWait, "read" | "isDone">): Promise<JobView | null> {
   const job = await read();
   return isDone(job) ? job : null;
 }
@@ -123,7 +124,7 @@ async function readIfDone({
 async function waitOnFeed(
   hub: HubConnection,
   jobId: string,
-  { feed, signal, read, onEvent, onTrouble, isDone = hasEnded }: Waiting & { feed: EndFeed },
+  { feed, signal, read, onEvent, onTrouble, isDone = hasEnded }: JobWait & { feed: EndFeed },
 ): Promise<JobView> {
   const { clock, random } = hub;
   const wakeUp = new WakeUp();

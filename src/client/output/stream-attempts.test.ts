@@ -134,7 +134,7 @@ test("every byte comes exactly once, wherever streams break, end early or repeat
   );
 });
 
-test("it goes on with the next attempt when asked, and says so", async () => {
+test("with goOn it continues with the next attempt and calls onNext", async () => {
   const texts = ["", "first", "second"];
   let current = 1;
   const said: number[] = [];

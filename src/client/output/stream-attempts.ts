@@ -67,7 +67,7 @@ export async function* streamAttempts(
     if (!follow || options.attempt === undefined) {
       const first = await deps.status(signal);
       source.pace.answered();
-      // A job that nobody has claimed yet has no attempt; a follower means the first one.
+      // A job that was not claimed yet has no attempt; a follower means the first one.
       position.attempt ||= Math.max(1, first.attempt);
       if (!follow) return yield* readWhatIsThere(source, position, first);
     }

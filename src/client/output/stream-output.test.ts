@@ -3,14 +3,21 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { systemClock } from "../../runtime/clock/clock.ts";
 import type { Job } from "../shapes.ts";
-import { type Answer, jobIdNumber, jobView, sendError, sendJson, startTinyHub } from "../testing/tiny-hub.ts";
+import {
+  jobIdNumber,
+  jobView,
+  type RequestHandler,
+  sendError,
+  sendJson,
+  startTinyHub,
+} from "../testing/tiny-hub.ts";
 import { Writ } from "../writ.ts";
 
 const id = jobIdNumber(1);
 /** Pauses between two attempts are not what is tested here. */
 const hasty: Clock = { ...systemClock, sleep: (_ms, signal) => systemClock.sleep(0, signal) };
 
-async function open(answer: Answer) {
+async function open(answer: RequestHandler) {
   const hub = await startTinyHub(answer);
   const writ = new Writ({ url: hub.url, clock: hasty });
   const dispose = async () => {
@@ -32,7 +39,7 @@ type Cut = { at: number; how: "break" | "end" };
  * Serves `content`, but ends the n-th answer early as the n-th cut says. Only one that is followed can end early in
  * good order, as when the hub stops; any other has announced its length, so that its early end is a break.
  */
-function serveWithCuts(content: Buffer, cuts: Cut[], job: Partial<Job>): Answer {
+function serveWithCuts(content: Buffer, cuts: Cut[], job: Partial<Job>): RequestHandler {
   const left = [...cuts];
   return ({ path, query }, response) => {
     if (!path.includes("/output/")) return sendJson(response, 200, jobView(job));

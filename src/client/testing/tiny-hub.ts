@@ -3,25 +3,25 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { Job } from "../shapes.ts";
 
-export type Seen = {
+export type ReceivedRequest = {
   method: string;
   path: string;
   query: URLSearchParams;
   headers: IncomingMessage["headers"];
   body: string;
 };
-export type Answer = (seen: Seen, response: ServerResponse) => void | Promise<void>;
+export type RequestHandler = (seen: ReceivedRequest, response: ServerResponse) => void | Promise<void>;
 
-export type TinyHub = { url: string; seen: Seen[]; [Symbol.asyncDispose](): Promise<void> };
+export type TinyHub = { url: string; seen: ReceivedRequest[]; [Symbol.asyncDispose](): Promise<void> };
 
 /** A server that answers as a test says and records what it was asked. Only tests use it. */
-export async function startTinyHub(answer: Answer): Promise<TinyHub> {
-  const seen: Seen[] = [];
+export async function startTinyHub(answer: RequestHandler): Promise<TinyHub> {
+  const seen: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? "/", "http://hub");
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const call: Seen = {
+    const call: ReceivedRequest = {
       method: request.method ?? "",
       path: url.pathname.replace(/^\/api\/v1/, ""),
       query: url.searchParams,

@@ -102,6 +102,7 @@ function parsed(text: string): { value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) };
   } catch {
+    // The caller says whose text is not JSON.
     return undefined;
   }
 }

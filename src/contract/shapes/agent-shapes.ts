@@ -36,7 +36,7 @@ export const agentPayload = z.strictObject({
   tenant_id: tenantId.optional(),
   /** 0 means no limit, which is the default. */
   timeout_sec: integer(0, 604_800).optional(),
-  /** False: start and end are reported by whoever called, and the agent only uploads files. */
+  /** False: the caller reports start and end, and the agent only uploads files. */
   report: z.boolean().optional(),
   /** Further variables of the process; their values are masked in its output. */
   secrets: variables.optional(),

@@ -167,7 +167,7 @@ function kindsWith(field: (typeof kindFields)[number]): string {
   return kindNames.filter((kind) => rulesOf(kind).documentFields[field] !== undefined).join(" and ");
 }
 
-/** Without an output location there is no job token, so the policy would apply to nobody. */
+/** Without an output location there is no job token, so the policy would have no effect. */
 function storageProblems(job: SubmissionFields): Problem[] {
   return job.storage_access_policy !== undefined && job.output_location === undefined
     ? [{ path: "storage_access_policy", message: "needs an output_location" }]

@@ -14,8 +14,8 @@ import {
 } from "./outcome.ts";
 import { parseQueueKey } from "./queue-key.ts";
 
-type Moved = Extract<Outcome, { kind: "moved" }>;
-type Ending = Extract<Change, { act: "result" | "fail" }>;
+type MovedOutcome = Extract<Outcome, { kind: "moved" }>;
+type EndReport = Extract<Change, { act: "result" | "fail" }>;
 
 /** Long enough for a worker to stop a process tree itself (5 s of grace) and report it before the hub acts. */
 const timeoutGraceMs = 6_000;
@@ -90,8 +90,8 @@ export function renewed(job: JobRecord, rules: ChangeRules): Partial<JobRecord> 
 }
 
 /**
- * The processes of a cancelled attempt are dead. Whoever stopped it need not wait for the rest of its output, which ends
- * the job when all of it has arrived.
+ * The processes of a cancelled attempt are dead. A caller who stopped it need not wait for the rest of its output; the
+ * job ends when all of that has arrived.
  */
 export function stopped(job: JobRecord, { exitCode }: { exitCode: number }, rules: ChangeRules): Outcome {
   if (job.cancelRequestedAt === null) return refused("STATE_CONFLICT", "the job was not cancelled");
@@ -147,8 +147,9 @@ function spent(job: JobRecord, reason: string, rules: ChangeRules): Outcome {
 }
 
 /**
- * The hub takes the lease back because the key that signed it can no longer be trusted. Nobody is at fault, so nothing
- * is charged or counted; the delay gives the worker time to stop the job. A job whose only attempt has begun is over.
+ * The hub takes the lease back because the key that signed it can no longer be trusted. No worker is at fault, so
+ * nothing is charged or counted; the delay gives the worker time to stop the job. A job whose only attempt has begun is
+ * over.
  */
 export function recall(job: JobRecord, change: { reason: string }, rules: ChangeRules): Outcome {
   return takenBack(job, { reason: change.reason, by: "hub" }, runAgainAt(rules), rules);
@@ -177,7 +178,7 @@ function takenBack(
  * The end of an attempt. A short one is not announced before it has ended: then its start, by the worker's clock, is
  * recorded with its end, and before it. Otherwise there is no record of its start, but the job has the time.
  */
-export function endAttempt(job: JobRecord, change: Ending, rules: ChangeRules): Outcome {
+export function endAttempt(job: JobRecord, change: EndReport, rules: ChangeRules): Outcome {
   const end = change.act === "result" ? result(job, change, rules) : fail(job, change, rules);
   if (end.kind !== "moved") return end;
   if (job.status !== "assigned") return withRunTime(job, end, change.ranMs);
@@ -194,7 +195,7 @@ export function endAttempt(job: JobRecord, change: Ending, rules: ChangeRules): 
  * How long it ran, back from now: the clocks of worker and hub may differ. If that is unknown, as with a simple worker, what
  * has run is taken to have started with its claim. A job that is queued again has no start.
  */
-function withStart(job: JobRecord, end: Moved, change: Ending): Moved {
+function withStart(job: JobRecord, end: MovedOutcome, change: EndReport): MovedOutcome {
   const { completedAt } = end.patch;
   if (completedAt == null || job.claimedAt === null) return end;
   if (change.ranMs === undefined && !hasRun(change)) return end;
@@ -203,12 +204,12 @@ function withStart(job: JobRecord, end: Moved, change: Ending): Moved {
 }
 
 /** A worker also reports as failed what it has refused to run. */
-function hasRun(change: Ending): boolean {
+function hasRun(change: EndReport): boolean {
   return change.act === "result" || change.code === "EXECUTION_ERROR";
 }
 
 /** The hub cannot know how long an attempt ran that started or ended while it was away. */
-function withRunTime(job: JobRecord, end: Moved, ranMs: number | undefined): Outcome {
+function withRunTime(job: JobRecord, end: MovedOutcome, ranMs: number | undefined): Outcome {
   if (ranMs === undefined || end.patch.completedAt == null) return end;
   return { ...end, patch: { ...end.patch, usage: usageWithRunTime({ ...job, ...end.patch }, ranMs) } };
 }

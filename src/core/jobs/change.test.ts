@@ -142,7 +142,7 @@ describe("the end of an attempt that was never announced", () => {
     expect(patchOf(outcome)).toMatchObject({ startedAt: kept });
   });
 
-  it("started with its claim if nobody says when that was", () => {
+  it("started with its claim if no report has the time of its start", () => {
     const outcome = decideChange(aJob("assigned", claimed), result, rules);
     expect(patchOf(outcome)).toMatchObject({ status: "completed", startedAt: nowMs - 500 });
     expect(eventsOf(outcome).map(({ event }) => event)).toEqual(["JOB_COMPLETED"]);
@@ -214,7 +214,7 @@ describe("the fence", () => {
     }
   });
 
-  it("takes an administrator's word that names only the worker", () => {
+  it("accepts an administrator's report that names only the worker", () => {
     const byName = { workerId: "w1", attempt: null, tokenHash: null };
     expect(decideChange(aJob("running"), { ...result, fence: byName }, rules).kind).toBe("moved");
   });
@@ -235,7 +235,7 @@ describe("a result", () => {
     );
   });
 
-  it("that comes after a cancel is kept as partial and never as the result", () => {
+  it("that arrives after a cancel is kept as partial and never as the result", () => {
     const job = aJob("running", { cancelRequestedAt: nowMs });
     const patch = patchOf(decideChange(job, result, rules));
     expect(patch).toMatchObject({ status: "failed", failCode: "CANCELLED", partialResult: "1" });
@@ -280,7 +280,7 @@ describe("a failure", () => {
     }
   });
 
-  it("of security goes on the log twice: as an end and as what it was", () => {
+  it("of security is in the log twice: as the end of the attempt and as the violation", () => {
     const violation = { ...failure, code: "SECURITY_VIOLATION", detail: "PATH_TRAVERSAL_ATTEMPT" } as const;
     expect(decideChange(aJob("running"), violation, rules)).toMatchObject({
       patch: { status: "failed" },

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { onDisconnectOf } from "./document.ts";
 
-test("a job goes on while the hub is away, unless it says otherwise or changes files in place", () => {
+test("a job continues while the hub is away, unless its document asks to stop or it changes files in place", () => {
   const exec = { run: { kind: "exec" } };
   const delegate = { run: { kind: "delegate" } };
   expect(onDisconnectOf(exec)).toBe("keep");

@@ -20,8 +20,9 @@ type GracedTimes = Pick<JobRecord, "leaseExpiresAt" | "deadlineAt" | "cancelRequ
 };
 
 /**
- * The times of a leased job after a restart of the hub. Nobody could renew, so they are at least one lease away. Nor can
- * they be further away than they were when they were set: the clock may have been set back while no hub was running.
+ * The times of a leased job after a restart of the hub. No worker could renew meanwhile, so they are at least one lease
+ * away. Nor can they be further away than they were when they were set: the clock may have been set back while no hub
+ * was running.
  */
 export function graced(job: JobRecord, { nowMs, leaseMs }: { nowMs: number; leaseMs: number }): GracedTimes {
   const earliest = nowMs + leaseMs;

@@ -70,7 +70,7 @@ describe("events", () => {
     expect(after.eventCount).toBe(5);
   });
 
-  it("are none for a renewal, which concerns nobody", () => {
+  it("are none for a renewal, which no reader of the log needs", () => {
     expect(effectsOf(aJob("running"), { act: "renew", fence })).toMatchObject({
       events: [],
       counts: null,
@@ -89,7 +89,7 @@ describe("counts", () => {
     ["pending", { act: "cancel" }],
     ["quarantined", { act: "retry" }],
   ];
-  it.each(moves)("of a job that was %s move by what the states say: $act", (from, change) => {
+  it.each(moves)("of a job that was %s move as the states do: $act", (from, change) => {
     const { counts, after } = effectsOf(aJob(from), change);
     const difference = (is: (state: JobState) => boolean) => Number(is(after.status)) - Number(is(from));
     expect(counts).toMatchObject({
@@ -102,7 +102,7 @@ describe("counts", () => {
     expect(jobStates).toContain(counts?.to);
   });
 
-  it("credit the worker with what ended well, blame it for what failed, and do neither for what was given back or stopped", () => {
+  it("count a success and a failure for the worker, and neither for a job that was given back or stopped", () => {
     const ofWorker = (state: JobState, change: Change) => effectsOf(aJob(state), change).counts?.worker;
     expect(ofWorker("pending", claim)).toEqual({ id: "w1", active: 1, completed: 0, failed: 0 });
     expect(ofWorker("assigned", { act: "start", fence, isolation: null })).toBeNull();
@@ -116,7 +116,7 @@ describe("counts", () => {
   });
 });
 
-describe("the worker is told", () => {
+describe("the worker is notified", () => {
   const signalOf = (state: JobState, change: Change, parts: Partial<JobRecord> = {}) =>
     effectsOf(aJob(state, parts), change).notices.signal;
 

@@ -5,8 +5,8 @@ import { isActive, type JobRecord, type JobState } from "./job.ts";
 import type { ChangeRules, Outcome } from "./outcome.ts";
 
 /**
- * Everything that follows from a change to a job: what a store writes in one transaction, and whom it notifies after
- * the commit. A driver carries this out and decides nothing itself. Why: ADR 0022.
+ * Everything that follows from a change to a job: what a store writes in one transaction, and which readers and workers
+ * it notifies after the commit. A driver carries this out and decides nothing itself. Why: ADR 0022.
  */
 export type Effects = {
   after: JobRecord;
@@ -51,14 +51,14 @@ type Notices = {
 /** The rules for a change, and where the call came from. */
 export type ChangeContext = { rules: ChangeRules; origin: Origin | null };
 
-type Unmoved = Exclude<Outcome, { kind: "moved" }>;
+type UnchangedOutcome = Exclude<Outcome, { kind: "moved" }>;
 
 /** Decides a change and everything that follows from it, or why nothing changes. */
 export function decideEffects(
   before: JobRecord,
   change: Change,
   context: ChangeContext,
-): { kind: "moved"; effects: Effects } | Unmoved {
+): { kind: "moved"; effects: Effects } | UnchangedOutcome {
   const outcome = decideChange(before, change, context.rules);
   if (outcome.kind !== "moved") return outcome;
   const { nowMs, leaseMs } = context.rules;
@@ -128,7 +128,7 @@ function countChange(before: JobRecord, after: JobRecord, change: Change): Count
   return { ...move, worker: workerCounts(move.active, { before, after, change }) };
 }
 
-/** An attempt that was given back, or that somebody has stopped, counts neither for nor against the worker. */
+/** An attempt that was given back or stopped counts neither for nor against the worker. */
 function workerCounts(
   active: number,
   { before, after, change }: { before: JobRecord; after: JobRecord; change: Change },
@@ -147,7 +147,7 @@ function workerCounts(
   };
 }
 
-/** What the worker must be told because it did not cause it. */
+/** The change that the worker must be notified of, because it did not cause it. */
 function signalOf(before: JobRecord, after: JobRecord, change: Change): Notices["signal"] {
   const { workerId } = before;
   if (workerId === null) return null;

@@ -24,7 +24,7 @@ describe("O-47 the time that an attempt ran", () => {
     expect(timeOf(290_000).ms).toBe(290_000);
   });
 
-  it("is the hub's own if the worker reports none, about the same, or what cannot be", () => {
+  it("is the hub's own if the worker reports none, about the same, or an impossible one", () => {
     for (const ranMs of [undefined, 199_500, -1, 300_001]) {
       expect(timeOf(ranMs, '{"cpu_ms":7}')).toEqual({
         ...{ ms: 200_000, usage: '{"cpu_ms":7}', shown: '{"cpu_ms":7}' },

@@ -7,8 +7,9 @@ const mark = '"run_ms":';
 type Times = Pick<JobRecord, "claimedAt" | "startedAt" | "completedAt" | "usage">;
 
 /**
- * How long the last attempt ran; null until it has ended. It is measured from the start, or from the claim if the start was
- * not reported, to the report of the end. If the hub was away when it started or ended, its worker knows better.
+ * How long the last attempt ran; null until it has ended. It is measured from the start, or from the claim if the start
+ * was not reported, to the report of the end. If the hub was away when it started or ended, the worker's own measure is
+ * better.
  */
 export function executionTimeMs({ claimedAt, startedAt, completedAt, usage }: Times): number | null {
   const from = startedAt ?? claimedAt;
@@ -17,8 +18,8 @@ export function executionTimeMs({ claimedAt, startedAt, completedAt, usage }: Ti
 }
 
 /**
- * The usage of an attempt that has ended, with the time that its worker measured if the hub's is wrong. It is believed as far as
- * it can be true: an attempt does not run before it is claimed.
+ * The usage of an attempt that has ended, with the time that its worker measured if the hub's is wrong. That time is
+ * cut to what is possible: an attempt does not run before it is claimed.
  */
 export function usageWithRunTime(ended: Times, ranMs: number | undefined): string | null {
   const { claimedAt, completedAt, usage } = ended;

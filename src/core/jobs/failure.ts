@@ -63,14 +63,14 @@ export function isClaimDetail(detail: string | null): detail is ClaimDetail {
   return claimDetails.some((one) => one === detail);
 }
 
-/** Whether only the hub gives this code: the one who runs a job neither cancels it nor lets it expire in the queue. */
+/** Whether only the hub gives this code: a worker neither cancels a job nor lets it expire in the queue. */
 export function isHubCode(code: FailureClass | FailureDetail): boolean {
   return code === "CANCELLED" || code === "EXPIRED";
 }
 
 /**
- * The failure code of Writ that the work itself gave, such as the function of a job, or undefined if that is not one which
- * it can know. What is an attack, who lost the worker and what the hub cancelled is not for the work to say.
+ * The failure code of Writ that the work itself gave, for example the function of a job; undefined if the work cannot
+ * know that code. Work cannot report an attack, a lost worker or a cancel.
  */
 export function codeOfWork(given: unknown): FailureClass | FailureDetail | undefined {
   const known = failureCodes.find((code) => code === given);

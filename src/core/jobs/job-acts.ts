@@ -35,7 +35,7 @@ export function retry(job: JobRecord, rules: ChangeRules): Outcome {
       retryCounts: {},
       timeoutSec: job.documentTimeoutSec,
       runAt: rules.nowMs,
-      // Somebody who retries a job wants it to run, however long it has already waited.
+      // A person who retries a job wants it to run, however long it has already waited.
       queueTtlSec: null,
       completedAt: null,
       cancelRequestedAt: null,

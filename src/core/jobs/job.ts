@@ -15,7 +15,7 @@ export function stateBehind(listed: ListedState): JobState {
   return listed === "waiting" || listed === "scheduled" ? "pending" : listed;
 }
 
-/** Whether nobody could have run it by then: it has never been claimed, and its time has not come. */
+/** Whether no worker could have run it by then: it has never been claimed, and its time has not come. */
 export function isScheduled(
   { status, attempt, runAt }: Pick<JobRecord, "status" | "attempt" | "runAt">,
   nowMs: number,
@@ -67,8 +67,8 @@ export type JobRecord = {
   /** Whether the producer chose `maxAttempts`: then only the total counts, whatever the classes of the failures. */
   attemptsChosen: boolean;
   /**
-   * The limits in the document that nobody asked for, separated by commas: the hub's own defaults. A worker whose host
-   * lacks one of them leaves it out and runs the job.
+   * The limits in the document that are the hub's own defaults, separated by commas. A worker whose host lacks one of
+   * them leaves it out and runs the job.
    */
   limitsDefaulted: string | null;
   /** The timeout of the next lease; a TIMEOUT retry doubles it. */

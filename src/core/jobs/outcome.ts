@@ -9,20 +9,20 @@ export type ChangeRules = {
   nowMs: number;
   leaseMs: number;
   backoffScale: number;
-  /** Workers wanted to renew and could not, and have not been given the time for it yet: no lease is over by the clock. */
+  /** Workers could not renew, and have not had the time for it since: no lease expires by the clock. */
   areRenewalsRefused?: boolean;
 };
 
 /** `ts` is when it happened, if that was before the change. */
-type Happening = { event: EventKind; ts?: number; details: Record<string, unknown> };
+type ChangeEvent = { event: EventKind; ts?: number; details: Record<string, unknown> };
 
 /** The outcome of a change: a patch with its events, nothing because it was done before, or a refusal. */
 export type Outcome =
-  | { kind: "moved"; patch: Partial<JobRecord>; events: Happening[] }
+  | { kind: "moved"; patch: Partial<JobRecord>; events: ChangeEvent[] }
   | { kind: "duplicate" }
   | { kind: "refused"; code: ErrorCode; message: string };
 
-export function moved(patch: Partial<JobRecord>, events: Happening[] = []): Outcome {
+export function moved(patch: Partial<JobRecord>, events: ChangeEvent[] = []): Outcome {
   return { kind: "moved", patch, events };
 }
 
@@ -104,10 +104,10 @@ export function ended(
   status: "failed" | "quarantined" = "failed",
 ): Outcome {
   const { code, detail = null, reason } = failure;
-  // What somebody has cancelled is no error.
+  // A job that was cancelled has no error.
   const error = code === "CANCELLED" ? {} : { error: reason };
   const details = { fail_code: code, fail_detail: detail, reason, ...error };
-  const events: Happening[] = [{ event: status === "failed" ? "JOB_FAILED" : "JOB_QUARANTINED", details }];
+  const events: ChangeEvent[] = [{ event: status === "failed" ? "JOB_FAILED" : "JOB_QUARANTINED", details }];
   if (code === "SECURITY_VIOLATION") {
     events.push({ event: securityEvent(detail), details: { violation_type: detail, ...error } });
   }

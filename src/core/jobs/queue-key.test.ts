@@ -125,7 +125,7 @@ describe("a worker", () => {
     ["with too little memory", { ram_gb: 9 }, {}, "has 8 GB of memory"],
   ];
   for (const [who, facts, parts, why] of cases) {
-    it(`${who} does not fit, and hears why`, () => {
+    it(`${who} does not fit, with the reason`, () => {
       const found = misfits({ ...queue, ...facts }, { ...worker, ...parts });
       expect(found).toEqual([why]);
       expect(fits({ ...queue, ...facts }, { ...worker, ...parts })).toBe(false);

@@ -7,7 +7,7 @@ it("gives a tenant no job beyond its limit, and none at all when the limit is ze
   expect(mayRunMore(1, { max_running: 2 })).toBe(true);
 });
 
-it("knows no limit that nobody has set", () => {
+it("has no limit that was not set", () => {
   expect(mayRunMore(1_000_000, { max_pending: 1 })).toBe(true);
 });
 

@@ -6,8 +6,8 @@ export const grpcStates = ["QUEUED", "RUNNING", "EXITED", "STOPPED", "FAILED"] a
 export type GrpcState = (typeof grpcStates)[number];
 
 /**
- * The states that a job with this gRPC state can be in; not every job in those states has it. A stopped job whose output
- * is still being sent is found by none: it is so for a moment, and its failure code is not written yet.
+ * The states that a job with this gRPC state can be in; not every job in those states has it. No filter finds a stopped
+ * job whose output is still being sent: that lasts a moment, and its failure code is not written yet.
  */
 export const statesBehind = {
   QUEUED: ["pending", "assigned"],
@@ -18,8 +18,8 @@ export const statesBehind = {
 } as const satisfies Record<GrpcState, readonly JobState[]>;
 
 /**
- * The jobs with this gRPC state, or all, as a filter by states and a failure code. If it is not exact, it fits others too,
- * which have to be told apart one by one.
+ * The jobs with this gRPC state, or all, as a filter by states and a failure code. If it is not exact, it fits others
+ * too, which have to be sorted out one by one.
  */
 export function filterOfState(
   state: GrpcState | undefined,

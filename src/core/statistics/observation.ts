@@ -13,7 +13,7 @@ export type Observation = { tenantId: string; type: string } & (
   | { kind: "failed"; runMs: number | null; code: string; reason: string }
 );
 
-/** Reasons may quote anything; causes are told apart by their beginning. */
+/** Reasons may quote anything; causes are distinguished by their beginning. */
 const reasonCharsMax = 120;
 
 /** What a change of state means for statistics. A retry is none of it: the job has not ended. */

@@ -11,7 +11,7 @@ const openMax = 1_000;
 type CauseCount = Cause & { jobs: number; lastAt: number };
 
 /** A period as it is stored. */
-type Stored = {
+type StoredPeriod = {
   total: ActivityText;
   types: [string, ActivityText][];
   other: ActivityText;
@@ -26,7 +26,7 @@ export class Period {
   readonly #causes = new Map<string, CauseCount>();
 
   static read(text: string): Period {
-    const { total, types, other, causes } = JSON.parse(text) as Stored;
+    const { total, types, other, causes } = JSON.parse(text) as StoredPeriod;
     const period = new Period();
     period.total.merge(Activity.read(total));
     for (const [type, activity] of types) period.types.set(type, Activity.read(activity));
@@ -82,7 +82,7 @@ export class Period {
 
   text(): string {
     const { named, other } = this.byType();
-    const stored: Stored = {
+    const stored: StoredPeriod = {
       total: this.total.text(),
       types: named.map(([type, activity]) => [type, activity.text()]),
       other: other.text(),

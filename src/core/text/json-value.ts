@@ -94,6 +94,7 @@ export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    // The shape that is checked next refuses `undefined`.
     return undefined;
   }
 }

@@ -25,6 +25,7 @@ export class Arrivals {
     const abort = new AbortController();
     const result = work({ name, signal: abort.signal });
     const running = this.#byUpload.get(uploadId) ?? new Map<string, Running>();
+    // The sender of the upload gets the error; others only wait for its end.
     this.#byUpload.set(uploadId, running.set(name, { abort, over: result.catch(() => {}) }));
     try {
       return await result;

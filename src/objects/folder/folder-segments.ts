@@ -26,7 +26,7 @@ export class FolderSegments implements Segments {
 
   /**
    * `agree` proposes a mark to the hubs of the database and returns theirs. A folder with another mark is a different one:
-   * what is written there could be read by nobody else.
+   * no other hub could read what is written there.
    */
   static async open(root: string, agree: (mark: string) => Promise<string>): Promise<FolderSegments> {
     const found = await readMark(root);
@@ -48,6 +48,7 @@ export class FolderSegments implements Segments {
       await writeDurably(path, bytes);
       await syncDir(dirname(path));
     } catch (error) {
+      // The first error is the one to report.
       await rm(path, { force: true }).catch(() => {});
       throw asObjectError(error, path);
     }

@@ -1,6 +1,6 @@
 import { codeOf, hasCode, WritError } from "../../core/errors.ts";
 
-/** What a caller is told when a file cannot be read or written; the path goes to the log. */
+/** The error for a caller when a file cannot be read or written; the path goes to the log. */
 export function asObjectError(error: unknown, path: string): unknown {
   if (error instanceof WritError || !(error instanceof Error) || !("code" in error)) return error;
   if (hasCode(error, "ENOSPC", "EDQUOT")) {

@@ -29,6 +29,7 @@ export async function receiveFile(place: ArrivalPlace, upload: ArrivingBytes): P
     }
   } catch (error) {
     const isWorthless = hasCode(error, "ENOSPC", "EDQUOT", "CHECKSUM_MISMATCH", "INVALID_ARGUMENT");
+    // The first error is the one to report; the next upload of the file replaces the bytes.
     if (isWorthless) await rm(path, { force: true }).catch(() => {});
     throw asObjectError(error, path);
   }

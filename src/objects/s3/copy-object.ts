@@ -21,8 +21,8 @@ async function copyParts(calls: S3Calls, copy: PartsCopy, headers: Record<string
   try {
     await copyEach(calls, { ...copy, uploadId }, headers);
   } catch (error) {
-    // Nobody else knows of these parts, and a store keeps and charges for them until they are given up. Why the copy failed
-    // is more important than why that did.
+    // No other call knows of these parts, and a store keeps and charges for them until they are removed. Why the copy
+    // failed is more important than why that did.
     await calls.call({ method: "DELETE", key: copy.to, query: { uploadId } }).catch(() => undefined);
     throw error;
   }

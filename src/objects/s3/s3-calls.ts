@@ -110,6 +110,7 @@ function asError(error: unknown): Error {
 
 /** The store's own code and words, for the log. */
 async function refusal(request: S3Request, answer: Response): Promise<WritError> {
+  // A response whose body breaks off still has its status.
   const text = (await answer.text().catch(() => "")).slice(0, errorCharsMax);
   const code = fieldOf(text, "Code") ?? "";
   return unavailable(request, `${answer.status} ${code} ${fieldOf(text, "Message") ?? ""}`.trim());

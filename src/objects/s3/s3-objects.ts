@@ -109,7 +109,7 @@ export class S3Objects implements StoreServed {
     try {
       return await this.#copyAndCheck(place, upload);
     } catch (error) {
-      // Parts that were wrong, or wrong together, are of no use: whoever asks for URLs again begins with the first.
+      // Parts that were wrong, or wrong together, are of no use: the next request for URLs begins with the first.
       if (hasCode(error, "CHECKSUM_MISMATCH")) {
         await this.giveUpParts(place);
         await this.#delete(uploadKey(place));
@@ -119,9 +119,9 @@ export class S3Objects implements StoreServed {
   }
 
   /**
-   * The copy is what is checked: nobody has a URL that could change it, and no other call has its name. Putting something
-   * else meanwhile, where the copy is made from, has no effect on what is read. What was put stays until the row
-   * names a copy of it, so that this can be done again if the hub is killed before.
+   * The copy is what is checked: no URL that was given out can change it, and no other call has its name. Putting
+   * something else meanwhile, where the copy is made from, has no effect on what is read. What was put stays until the
+   * row names a copy of it, so that this can be done again if the hub is killed before.
    */
   async #copyAndCheck(place: ObjectPlace, upload: PutUpload): Promise<string> {
     const storedAs = newName();
@@ -135,7 +135,7 @@ export class S3Objects implements StoreServed {
     try {
       if (await this.#isFile(to, upload)) return storedAs;
     } catch (error) {
-      // Nobody knows of the copy. Why it cannot be checked is more important than why it cannot be removed.
+      // No record names the copy. The error of the check is more important than one of the removal.
       await this.#delete(to).catch(() => undefined);
       throw error;
     }

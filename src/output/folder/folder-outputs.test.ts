@@ -168,7 +168,7 @@ describe("syncing", () => {
     return seen.splice(0).sort();
   };
 
-  test("that fails is told with its reason, and is not believed to be done", async () => {
+  test("that fails is reported with its reason, and does not count as done", async () => {
     await write(1, "stdout", 0, "a");
     failure = Object.assign(new Error("broken"), { code: "EIO" });
     for (let time = 0; time < 2; time++) {
@@ -235,7 +235,7 @@ describe("syncing", () => {
     expect(seen.filter((name) => name === "log.sync")).toHaveLength(1);
   });
 
-  test("comes by itself, after some rounds, for what nobody asks about", async () => {
+  test("comes by itself, after some rounds, for output that no call asks for", async () => {
     const { signal } = new AbortController();
     await write(1, "stdout", 0, "a");
     for (let round = 0; round < 5; round++) await watched.syncOverdue(signal);

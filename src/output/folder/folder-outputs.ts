@@ -84,7 +84,7 @@ export class FolderOutputs implements Outputs {
     for (const attempt of attempts) {
       await this.#log.remove(dirname(this.#pathOf({ jobId, attempt, stream: "stdout" })), dir);
     }
-    // Not if another attempt is in it. An attempt that begins at this very moment is told to try again.
+    // Not if another attempt is in it. An attempt that begins at this very moment gets an error and tries again.
     await rmdir(dir).catch(() => {});
   }
 

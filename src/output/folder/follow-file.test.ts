@@ -81,7 +81,7 @@ describe("followFile", () => {
     expect((await reading).toString()).toBe("first second");
   });
 
-  test("hears of a directory that is removed and made again", async () => {
+  test("notices a directory that is removed and made again", async () => {
     mkdirSync(dirname(path), { recursive: true });
     const follower = followFile({ path, offset: 0, ended: never });
     const first = follower.next();
@@ -212,7 +212,7 @@ function startWriter(writes: number): ChildProcess {
   return spawn(process.execPath, ["-e", script], { stdio: ["ignore", "inherit", "inherit"] });
 }
 
-/** Asked for before the child can have ended, because an exit is told only once. */
+/** Asked for before the child can have ended, because an exit is emitted only once. */
 function exitOf(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => child.once("exit", () => resolve()));
 }

@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { WakeUp } from "../../runtime/clock/wake-up.ts";
-import { type Ended, watchEnd } from "../watch-end.ts";
+import { type EndSignal, watchEnd } from "../watch-end.ts";
 import { GrowthWatch } from "./growth-watch.ts";
 import { asOutputError } from "./output-error.ts";
 import { shortPath } from "./output-path.ts";
@@ -21,7 +21,7 @@ type FollowFileOptions = {
   /** The file was made a moment ago, so what it contains is still in memory. */
   isFresh?: boolean;
   /** Tells that nothing more will be written: a promise that is requested once, or a signal. */
-  ended: Ended;
+  ended: EndSignal;
   /** Ends the following from outside with the signal's reason; the only way to end it while it waits for growth. */
   signal?: AbortSignal | undefined;
 };

@@ -104,7 +104,7 @@ export class OpenFiles {
     const { handle } = file;
     file.handle = undefined;
     if (file.users === 0) this.#files.delete(path);
-    // The writers have already been answered, so there is nobody to report a failed close to.
+    // The writers have already been answered, so no caller is left to report a failed close to.
     await handle?.close().catch(() => {});
   }
 

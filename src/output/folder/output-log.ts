@@ -135,9 +135,10 @@ export class OutputLog {
     }
     const unsynced = this.#unsynced.wrote(path, bytes.length);
     // These bytes must reach the disk anyway. Syncing on the way leaves little to wait for at the end of a long output.
-    // If this fails, the sync at the end tries again and reports it.
-    if (unsynced >= unsyncedBytesMax && unsynced - bytes.length < unsyncedBytesMax)
+    if (unsynced >= unsyncedBytesMax && unsynced - bytes.length < unsyncedBytesMax) {
+      // If this fails, the sync at the end tries again and reports it.
       void this.#syncFile(path).catch(() => {});
+    }
     return { size: size + bytes.length };
   }
 

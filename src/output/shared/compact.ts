@@ -9,7 +9,7 @@ const removedPerCall = 200;
 type CompactTimes = {
   /** How long nothing has been appended, until the rest of an output becomes a segment that is not full. */
   idleMs: number;
-  /** Longer than anybody tries to store an object: whoever began a segment then has died. */
+  /** Longer than any hub tries to store an object: the hub that began a segment then has died. */
   staleMs: number;
 };
 
@@ -24,8 +24,8 @@ export type Compacting = {
 };
 
 /**
- * Moves old chunks into segments, if there is a place for them, and removes objects that nobody needs any more.
- * Why: ADR 0085.
+ * Moves old chunks into segments, if there is a place for them, and removes objects that are no longer needed. Why: ADR
+ * 0085.
  */
 export async function compact(compacting: Compacting, signal: AbortSignal): Promise<void> {
   const { table, places, times } = compacting;

@@ -9,7 +9,7 @@ import { piecesOf, type SharedPlaces } from "./read-parts.ts";
 
 type Following = SharedPlaces & { wakes: JobWakes; clock: Pick<Clock, "sleep"> };
 
-/** What no notice tells is found after this time. */
+/** A change without a notice is found after this time. */
 const lookEveryMs = 1_000;
 
 /** Yields the bytes from `offset` on, and then what any hub adds. No read is under way while the consumer is busy. */

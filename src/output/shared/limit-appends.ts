@@ -7,8 +7,8 @@ const waitingMax = 64;
 const waitingBytesMax = 64 * 1024 * 1024;
 
 /**
- * Appends to one output happen one after the other, so that none waits in the database for another of the same hub.
- * Why: ADR 0085.
+ * Appends to one output happen one after the other, so that no append waits in the database for another of the same
+ * hub. Why: ADR 0085.
  */
 export class AppendLimits {
   readonly #outputs = new Map<string, { turns: Turns; users: number }>();

@@ -28,7 +28,7 @@ export class SharedOutputs implements Outputs {
   readonly #limits = new AppendLimits();
   readonly #sizes: SizeBatches;
   readonly #wakes = new JobWakes();
-  #stopHearing: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(table: OutputTable, options: SharedOptions) {
     this.#table = table;
@@ -69,7 +69,7 @@ export class SharedOutputs implements Outputs {
   async *follow(output: OutputName, options: FollowOptions): AsyncGenerator<Buffer> {
     checkName(output);
     const { places, clock } = this.#options;
-    this.#stopHearing ??= this.#table.onChange((jobEnd) => this.#wakes.wake(jobEnd));
+    this.#stopListening ??= this.#table.onChange((jobEnd) => this.#wakes.wake(jobEnd));
     const following = { table: this.#table, places, clock, wakes: this.#wakes };
     yield* withOutputErrors(followParts(following, output, options));
   }
@@ -117,7 +117,7 @@ export class SharedOutputs implements Outputs {
   }
 
   close(): Promise<void> {
-    this.#stopHearing?.();
+    this.#stopListening?.();
     return this.#table.close();
   }
 }

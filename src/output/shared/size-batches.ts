@@ -2,14 +2,14 @@ import type { AppendedName, AttemptKey } from "../../store/output-table.ts";
 import type { StreamSizes } from "../outputs.ts";
 
 type Ask = (attempts: AttemptKey[]) => Promise<(AppendedName & { size: number })[]>;
-type Request = AttemptKey & { resolve(sizes: StreamSizes): void; reject(error: unknown): void };
+type SizeRequest = AttemptKey & { resolve(sizes: StreamSizes): void; reject(error: unknown): void };
 
 const attemptsPerAsk = 500;
 
-/** What is asked for in one turn of the event loop is one question: the ends of a hundred jobs arrive in one call. */
+/** The requests of one turn of the event loop are one query: the ends of a hundred jobs arrive in one call. */
 export class SizeBatches {
   readonly #ask: Ask;
-  #waiting: Request[] = [];
+  #waiting: SizeRequest[] = [];
 
   constructor(ask: Ask) {
     this.#ask = ask;
@@ -29,7 +29,7 @@ export class SizeBatches {
       void this.#answer(requests.slice(at, at + attemptsPerAsk));
   }
 
-  async #answer(requests: Request[]): Promise<void> {
+  async #answer(requests: SizeRequest[]): Promise<void> {
     try {
       const unique = new Map(
         requests.map(({ jobId, attempt }) => [keyOf({ jobId, attempt }), { jobId, attempt }]),

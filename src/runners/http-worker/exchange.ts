@@ -1,6 +1,6 @@
 import { codeOf } from "../../core/errors.ts";
 import type { Clock, Timer } from "../../runtime/clock/clock.ts";
-import { Connection } from "../../runtime/http/connection.ts";
+import { HttpConnection } from "../../runtime/http/connection.ts";
 import { ConnectionFailure } from "../../runtime/http/connection-failure.ts";
 import { callWhole, type FindConnection } from "../../runtime/http/open-request.ts";
 import { ResponseProblem } from "../../runtime/http/response-reader.ts";
@@ -81,7 +81,7 @@ export async function exchange(clock: Clock, connections: WorkerConnections, cal
 function connectionOf(connections: WorkerConnections): FindConnection {
   return (found, failed) => {
     const over = new AbortController();
-    connections.open(over.signal).then((socket) => found(new Connection(socket)), failed);
+    connections.open(over.signal).then((socket) => found(new HttpConnection(socket)), failed);
     return () => over.abort();
   };
 }

@@ -3,7 +3,7 @@ type Wake = () => void;
 /** Two jobs whose ids end alike cost one look too many. */
 const endLength = 8;
 
-/** Who waits for a change of which job, by the end of its id: notices of other hubs name no more of it. */
+/** The waits for changes of jobs, by the end of the job's id: notices of other hubs contain no more of it. */
 export class JobWakes {
   readonly #wakes = new Map<string, Set<Wake>>();
 
@@ -19,7 +19,7 @@ export class JobWakes {
     };
   }
 
-  /** An id, or the end of one; null wakes everybody. */
+  /** An id, or the end of one; null wakes all waits. */
   wake(jobId: string | null): void {
     if (this.#wakes.size === 0) return;
     const woken = jobId === null ? this.#wakes.values() : [this.#wakes.get(jobId.slice(-endLength)) ?? []];

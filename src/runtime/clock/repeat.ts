@@ -67,7 +67,7 @@ async function runOnce(
   try {
     await fn(stopping);
   } catch (error) {
-    // Being told to stop is not a failure.
+    // A run that was aborted has not failed.
     if (stopping.aborted && error === stopping.reason) return;
     report(options.onError, error);
   }
@@ -77,7 +77,9 @@ async function runOnce(
 function report(onError: (error: unknown) => void, error: unknown): void {
   try {
     onError(error);
-  } catch {}
+  } catch {
+    // There is no place left to report it to.
+  }
 }
 
 function nextTurn(): Promise<void> {

@@ -4,8 +4,7 @@ import type { Clock } from "./clock.ts";
 const toleranceMs = 1_000;
 
 /**
- * A clock whose `nowMs()` does not jump when somebody sets the system's clock, until it is told to follow.
- * Why: ADR 0028.
+ * A clock whose `nowMs()` does not jump when somebody sets the system's clock, until `follow` is called. Why: ADR 0028.
  */
 export type SteadyClock = Clock & {
   /**

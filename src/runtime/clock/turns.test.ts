@@ -21,7 +21,7 @@ test("no more run at once than allowed, and they begin in the order in which the
   expect(begun).toEqual([0, 1, 2, 3, 4]);
 });
 
-test("one that fails gives its turn on", async () => {
+test("an act that fails passes its turn on", async () => {
   const turns = new Turns(1);
   const failing = turns.take(() => Promise.reject(new Error("no")));
   const next = turns.take(async () => "yes");

@@ -13,7 +13,7 @@ export class Turns {
     try {
       return await act();
     } finally {
-      // The turn is handed directly to the next in line, so nobody can overtake it.
+      // The turn is handed directly to the next in line, so no later caller can overtake it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#free++;
       else next();

@@ -1,4 +1,4 @@
-/** Rejects with the signal's reason as soon as it is aborted; what is awaited goes on for whoever else waits for it. */
+/** Rejects with the signal's reason as soon as it is aborted; what is awaited continues for other callers. */
 export function untilAborted<T>(awaited: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return awaited;
   return new Promise((resolve, reject) => {

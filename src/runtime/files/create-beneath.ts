@@ -31,6 +31,7 @@ export async function createBeneath(base: FileHandle, path: string): Promise<New
       },
       async discard() {
         await handle.close();
+        // The draft has a name of its own: what is left of it does no harm.
         if (!isKept) await unlink(at(temporary)).catch(() => {});
         await dir?.close();
       },

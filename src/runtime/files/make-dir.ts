@@ -32,6 +32,7 @@ function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
+    // There is nothing at this path.
     return false;
   }
 }

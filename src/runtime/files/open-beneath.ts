@@ -37,6 +37,7 @@ export async function openBeneath(
     await at!.close();
     return file;
   } catch (error) {
+    // The first error is the one to report.
     await at?.close().catch(() => {});
     throw refusalOf(error, path);
   }

@@ -33,6 +33,7 @@ export async function writePrivateFile(path: string, content: string | Uint8Arra
     }
     await rename(temporary, path);
   } catch (error) {
+    // The first error is the one to report; a draft may not exist at all.
     await unlink(temporary).catch(() => {});
     throw asFullDisk(error, path);
   }

@@ -22,6 +22,7 @@ export async function removeLeftovers(
   { nowMs, uid, logger }: { nowMs: number; uid: number | undefined; logger: Logger },
 ): Promise<void> {
   for (const { dir, isDeep = false, isLeftover } of folders) {
+    // A folder that does not exist has no leftovers.
     const names = await readdir(dir, { withFileTypes: true, recursive: isDeep }).catch(() => []);
     for (const { parentPath, name } of names.filter((entry) => isLeftover(entry.name))) {
       const path = join(parentPath, name);

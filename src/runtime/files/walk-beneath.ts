@@ -16,7 +16,7 @@ export type WalkedEntry = {
   status: BigIntStats;
 };
 
-type Walk = {
+type WalkOptions = {
   /** A directory is visited before what is in it. `skip` leaves its content out. */
   visit(found: WalkedEntry): Promise<"skip" | undefined>;
   /** How many visits of one directory's files may be under way; by default one, in the order of names. */
@@ -40,7 +40,7 @@ export class TooManyEntries extends Error {
  * opened before, no link is followed and no other file system entered, so it makes no difference what somebody renames
  * meanwhile. An empty path is the directory itself; a path that is not there, or goes through a link, is an empty walk.
  */
-export async function walkBeneath(base: FileHandle, path: string, walk: Walk): Promise<void> {
+export async function walkBeneath(base: FileHandle, path: string, walk: WalkOptions): Promise<void> {
   const { dev } = await base.stat({ bigint: true });
   const walker = new Walker(walk, dev);
   if (path === "") return walker.descend(base, "");
@@ -55,11 +55,11 @@ export async function walkBeneath(base: FileHandle, path: string, walk: Walk): P
 }
 
 class Walker {
-  readonly #walk: Walk;
+  readonly #walk: WalkOptions;
   readonly #dev: bigint;
   #entriesLeft = entriesMax;
 
-  constructor(walk: Walk, dev: bigint) {
+  constructor(walk: WalkOptions, dev: bigint) {
     this.#walk = walk;
     this.#dev = dev;
   }

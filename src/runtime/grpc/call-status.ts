@@ -10,7 +10,7 @@ import {
   WritError,
 } from "../../core/errors.ts";
 
-/** How a call ended: a status of gRPC, a sentence, and what else is told about it. Why: ADR 0115. */
+/** How a call ended: a status of gRPC, a sentence, and further details. Why: ADR 0115. */
 export type CallStatus = { status: GrpcStatus; message: string; metadata: Record<string, string> };
 
 /** gRPC has fewer codes than our table, so ours is sent beside it, and the id under which the hub's log has the refusal. */
@@ -78,6 +78,7 @@ function decodeText(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
+    // A server that does not encode its message is shown as it wrote it.
     return text;
   }
 }

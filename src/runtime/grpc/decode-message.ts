@@ -27,7 +27,7 @@ export function decodeMessage<M extends WireMessage>(table: M, bytes: Buffer): M
 }
 
 type Known = { name: string; field: WireField };
-type Sent = Integer | Buffer;
+type WireValue = Integer | Buffer;
 type Integer = { low: number; high: number };
 
 // A page of jobs contains each kind of message a thousand times.
@@ -52,7 +52,7 @@ function emptyValue(field: WireField): unknown {
   return field.kind === "enum" ? nameIn(field.of, 0) : 0;
 }
 
-function put(message: Record<string, unknown>, { name, field }: Known, sent: Sent): void {
+function put(message: Record<string, unknown>, { name, field }: Known, sent: WireValue): void {
   if (field.kind === "map") {
     const { key, value } = decodeMessage(mapEntry, bytesOf(sent));
     // Defined and not assigned, because a key may be `__proto__`.
@@ -62,7 +62,7 @@ function put(message: Record<string, unknown>, { name, field }: Known, sent: Sen
   else message[name] = readValue(field, sent);
 }
 
-function readValue(field: Exclude<WireField, { kind: "map" }>, sent: Sent): unknown {
+function readValue(field: Exclude<WireField, { kind: "map" }>, sent: WireValue): unknown {
   if (field.kind === "string") return textOf(bytesOf(sent));
   if (field.kind === "bytes") return bytesOf(sent);
   if (field.kind === "message") return decodeMessage(field.of, bytesOf(sent));
@@ -71,7 +71,7 @@ function readValue(field: Exclude<WireField, { kind: "map" }>, sent: Sent): unkn
   return field.kind === "enum" ? nameIn(field.of, toNumber.int32(sent)) : toNumber[field.kind](sent);
 }
 
-function bytesOf(sent: Sent, size?: number): Buffer {
+function bytesOf(sent: WireValue, size?: number): Buffer {
   const isRight = sent instanceof Uint8Array && (size === undefined || sent.length === size);
   return isRight ? sent : refuse();
 }
@@ -105,12 +105,12 @@ class Reader {
     return this.#at === this.#bytes.length;
   }
 
-  field(): { number: number; value: Sent } {
+  field(): { number: number; value: WireValue } {
     const tag = toNumber.uint32(this.#varint());
     return tag < 8 ? refuse() : { number: tag >>> 3, value: this.#value(tag & 7) };
   }
 
-  #value(wireType: number): Sent {
+  #value(wireType: number): WireValue {
     if (wireType === wireTypes.varint) return this.#varint();
     if (wireType === wireTypes.withLength) return this.#take(toNumber.uint64(this.#varint()));
     if (wireType === wireTypes.eightBytes) return this.#take(doubleBytes);

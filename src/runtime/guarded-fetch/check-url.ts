@@ -25,7 +25,7 @@ export function checkUrl(text: string, allowed: readonly AllowedHost[]): Checked
   );
 }
 
-/** The rules for a host that nobody has allowed. */
+/** The rules for a host that the settings do not allow. */
 function hostProblem(url: URL): string | null {
   const host = hostOf(url);
   if (url.protocol !== "https:") return `${url.host} may be fetched only by https`;

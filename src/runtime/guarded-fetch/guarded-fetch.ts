@@ -44,7 +44,7 @@ export async function guardedFetch(deps: GuardDeps, request: GuardedRequest): Pr
     const response = await followRedirects(deps, request.url, { watch, signal });
     await readBody(response, request, watch);
   } catch (error) {
-    // Whoever was told to stop hears why, and not how the connection ended.
+    // A caller that was aborted gets its signal's reason, and not how the connection ended.
     signal.throwIfAborted();
     throw error;
   } finally {
@@ -111,7 +111,7 @@ function refuseLarge(bytes: number, bytesMax: number): void {
   if (bytes > bytesMax) throw new FetchError("too-large", `the file is larger than ${bytesMax} bytes`);
 }
 
-/** What goes wrong on the network. Trouble of the one who writes, such as a full disk, is passed on as it is. */
+/** What goes wrong on the network. An error of the writer, for example a full disk, is passed on as it is. */
 async function fromNetwork<T>(watch: TimeWatch, work: Promise<T>): Promise<T> {
   try {
     return await watch.during(work);

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock/clock.ts";
-import type { Connection } from "./connection.ts";
+import type { HttpConnection } from "./connection.ts";
 import { type ConnectOptions, connectMsMax, openConnection } from "./open-connection.ts";
 import { callWhole, type FindConnection, type HttpCall, type WholeResponse } from "./open-request.ts";
 
@@ -18,7 +18,7 @@ type PoolOptions = {
   connectionsMax: number;
 };
 
-type Idle = { connection: Connection; untilMs: number };
+type Idle = { connection: HttpConnection; untilMs: number };
 
 /** So that a connection that a firewall forgot is noticed. */
 const keepAliveMs = 1_000;
@@ -31,7 +31,7 @@ export class ConnectionPool {
   readonly #options: PoolOptions;
   /** The one that was used last is at the end. */
   readonly #idle: Idle[] = [];
-  readonly #open = new Set<Connection>();
+  readonly #open = new Set<HttpConnection>();
   /** Calls that wait for a connection, in order. Each has a timer of its own, so none waits for ever. */
   readonly #waiting = new Set<() => void>();
 
@@ -41,7 +41,7 @@ export class ConnectionPool {
 
   /** Resolves with every response, whatever its status. Rejects as `callWhole` does. */
   async call(call: PooledCall): Promise<WholeResponse> {
-    let used: Connection | undefined;
+    let used: HttpConnection | undefined;
     const find: FindConnection = (found) => {
       const begin = (): void => {
         used = (call.isAlone ? undefined : this.#take(call.clock)) ?? this.#connect(call);
@@ -61,7 +61,7 @@ export class ConnectionPool {
     for (const connection of this.#open) connection.destroy("closed");
   }
 
-  #take(clock: Clock): Connection | undefined {
+  #take(clock: Clock): HttpConnection | undefined {
     for (;;) {
       const idle = this.#idle.pop();
       if (idle === undefined) return undefined;
@@ -73,14 +73,14 @@ export class ConnectionPool {
     }
   }
 
-  #release(connection: Connection, clock: Clock): void {
+  #release(connection: HttpConnection, clock: Clock): void {
     if (connection.isGone) return;
     connection.rest();
     this.#idle.push({ connection, untilMs: clock.monotonicMs() + connection.keptMs });
     this.#beginNext();
   }
 
-  #forget(gone: Connection): void {
+  #forget(gone: HttpConnection): void {
     this.#open.delete(gone);
     const index = this.#idle.findIndex(({ connection }) => connection === gone);
     if (index !== -1) this.#idle.splice(index, 1);
@@ -94,9 +94,9 @@ export class ConnectionPool {
     next();
   }
 
-  #connect({ clock }: PooledCall): Connection {
+  #connect({ clock }: PooledCall): HttpConnection {
     const { url, tls } = this.#options;
-    const connection: Connection = openConnection(url, {
+    const connection: HttpConnection = openConnection(url, {
       clock,
       connectMs: connectMsMax,
       ...(tls && { tls }),

@@ -4,7 +4,7 @@ import { ConnectionFailure } from "./connection-failure.ts";
 import { type ResponseParts, ResponseProblem, ResponseReader } from "./response-reader.ts";
 
 /** Where the body of a request is written to, in pieces. */
-export type BodyTarget = Pick<Connection, "agreed" | "write">;
+export type BodyTarget = Pick<HttpConnection, "agreed" | "write">;
 
 /** What becomes of one request. The last call is `onEnd` or `onFail`. */
 export type Receiver = ResponseParts & {
@@ -23,34 +23,34 @@ type Outgoing = {
   isHead: boolean;
 };
 
-type Exchange = { reader: ResponseReader; receiver: Receiver };
+type PendingResponse = { reader: ResponseReader; receiver: Receiver };
 
 /** A server that says how long it keeps a connection may close it a little earlier. */
 const closesEarlyMs = 1_000;
 
 /** One connection to a server, with one request on its way at a time. Why: ADR 0113. */
-export class Connection {
+export class HttpConnection {
   readonly #socket: ByteStream;
   readonly #onGone: (() => void) | undefined;
-  #exchange: Exchange | undefined;
+  #pending: PendingResponse | undefined;
   #requests = 0;
   #keptMs = Number.POSITIVE_INFINITY;
   #isGone = false;
-  /** Something has changed for whoever writes a body. */
-  #onStir: (() => void) | undefined;
+  /** Something has changed for the writer of a body. */
+  #onChange: (() => void) | undefined;
   /** Before that, nothing of a request can have arrived. */
   isConnected: boolean;
 
   /**
-   * `onGone` is of whoever keeps it for more requests, and called once when it can serve no more. A connection that
-   * nobody keeps ends with its first response.
+   * `onGone` belongs to the pool that keeps it for more requests, and is called once when it can serve no more. A
+   * connection without a pool ends with its first response.
    */
   constructor(socket: ByteStream, onGone?: () => void) {
     this.#socket = socket;
     this.#onGone = onGone;
     this.isConnected = socket.connecting !== true;
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
-    socket.on("drain", () => this.#onStir?.());
+    socket.on("drain", () => this.#onChange?.());
     socket.once("end", () => this.#end());
     socket.once("error", (error: NodeJS.ErrnoException) => this.#fail(reasonOf(error), error));
     socket.once("close", () => this.#hangUp());
@@ -68,7 +68,7 @@ export class Connection {
   send({ bytes, responseBytesMax, isHead }: Outgoing, receiver: Receiver): void {
     const reader = new ResponseReader(receiver, { bodyBytesMax: responseBytesMax, isBodyless: isHead });
     this.#requests++;
-    this.#exchange = { reader, receiver };
+    this.#pending = { reader, receiver };
     if (this.#socket.destroyed) {
       // It has broken before anybody used it.
       this.#fail("ECONNRESET");
@@ -82,17 +82,17 @@ export class Connection {
 
   /** For a body in pieces: resolves when the server agrees to it (status 100), has answered, or is gone. */
   async agreed(): Promise<void> {
-    if (this.#exchange?.reader.hasStarted === false) await this.#stirred();
+    if (this.#pending?.reader.hasStarted === false) await this.#changed();
   }
 
   /** Sends a piece of a body; resolves when there is room for more, with false if the rest is of no use. */
   async write(piece: Uint8Array): Promise<boolean> {
     if (this.#isAnswered) return false;
-    if (!this.#socket.write(piece)) await this.#stirred();
+    if (!this.#socket.write(piece)) await this.#changed();
     return !this.#isAnswered;
   }
 
-  /** Whoever reads the response is not ready for more of it. */
+  /** The reader of the response is not ready for more of it. */
   pause(): void {
     this.#socket.pause();
   }
@@ -116,27 +116,27 @@ export class Connection {
   }
 
   get #isAnswered(): boolean {
-    return this.#exchange?.reader.hasHead !== false;
+    return this.#pending?.reader.hasHead !== false;
   }
 
-  #stirred(): Promise<void> {
+  #changed(): Promise<void> {
     return new Promise((resolve) => {
-      this.#onStir = resolve;
+      this.#onChange = resolve;
     });
   }
 
   #receive(bytes: Buffer): void {
-    const exchange = this.#exchange;
+    const exchange = this.#pending;
     if (exchange === undefined) {
-      // Nobody has asked for it, so it would be taken for the answer to the next request.
+      // No request is open, so it would be taken for the answer to the next one.
       this.#fail("ECONNRESET");
       return;
     }
     try {
       const isWhole = exchange.reader.push(bytes);
-      this.#onStir?.();
+      this.#onChange?.();
       // The receiver may have ended it meanwhile.
-      if (isWhole && this.#exchange === exchange) this.#finish(exchange);
+      if (isWhole && this.#pending === exchange) this.#finish(exchange);
     } catch (error) {
       if (!(error instanceof ResponseProblem)) throw error;
       this.#leave();
@@ -144,8 +144,8 @@ export class Connection {
     }
   }
 
-  #finish({ reader, receiver }: Exchange): void {
-    this.#exchange = undefined;
+  #finish({ reader, receiver }: PendingResponse): void {
+    this.#pending = undefined;
     this.#keptMs = reader.keptSec * 1000 - closesEarlyMs;
     // A request that was answered before all of it was sent leaves the rest of it on the connection.
     const isClean = reader.keepsConnection && this.#socket.writableLength === 0;
@@ -154,7 +154,7 @@ export class Connection {
   }
 
   #end(): void {
-    const exchange = this.#exchange;
+    const exchange = this.#pending;
     if (exchange?.reader.end()) this.#finish(exchange);
     this.#hangUp();
   }
@@ -164,16 +164,16 @@ export class Connection {
   }
 
   #fail(reason: string, cause?: Error): void {
-    const exchange = this.#exchange;
+    const exchange = this.#pending;
     this.#leave();
     const wasStale = this.#requests > 1 && exchange?.reader.hasStarted === false;
     exchange?.receiver.onFail(new ConnectionFailure(reason, { wasStale, wasSent: this.isConnected, cause }));
   }
 
   #leave(): void {
-    this.#exchange = undefined;
+    this.#pending = undefined;
     this.#socket.destroy();
-    this.#onStir?.();
+    this.#onChange?.();
     if (this.#isGone) return;
     this.#isGone = true;
     this.#onGone?.();

@@ -110,7 +110,7 @@ function isUnknown({ status }: { status: number }): boolean {
   return status === errorTable.UNAUTHENTICATED.http || status === errorTable.RATE_LIMITED.http;
 }
 
-/** What an answer says of the hub that gave it. */
+/** What an answer shows about its hub. */
 const judge = { isAway, movedTo, isUnknown };
 
 /** The headers are those of every call. */
@@ -134,7 +134,7 @@ async function requestFrom(hub: PooledHub, deps: CallDeps, request: HttpRequest)
       clock: deps.clock,
       timeoutMs,
       responseBytesMax,
-      // A kept connection may be closed just when it is used, and then nobody knows whether the call has arrived.
+      // A kept connection may be closed just when it is used, and then it is unknown whether the call has arrived.
       isAlone: request.mayRepeat === false,
       watch: watchOf(hub),
     })

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket, type TcpNetConnectOpts } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Clock } from "../clock/clock.ts";
-import { Connection } from "./connection.ts";
+import { HttpConnection } from "./connection.ts";
 import type { FindConnection } from "./open-request.ts";
 
 export type ConnectOptions = {
@@ -10,9 +10,9 @@ export type ConnectOptions = {
   connectMs?: number | undefined;
   /** How names become addresses. */
   net?: Pick<TcpNetConnectOpts, "lookup" | "autoSelectFamily" | "autoSelectFamilyAttemptTimeout">;
-  /** Whom to trust, for https. */
+  /** The authorities to trust, for https. */
   tls?: Pick<ConnectionOptions, "ca" | "minVersion" | "rejectUnauthorized">;
-  /** Sees the socket before it is connected. */
+  /** Called with the socket before it is connected. */
   onSocket?: ((socket: Socket) => void) | undefined;
   onGone?: (() => void) | undefined;
 };
@@ -29,7 +29,7 @@ export function connectionTo(url: URL, options: ConnectOptions): FindConnection 
 }
 
 /** Returns at once: what is sent waits in the socket until it is connected. Why: ADR 0113. */
-export function openConnection(url: URL, options: ConnectOptions): Connection {
+export function openConnection(url: URL, options: ConnectOptions): HttpConnection {
   const { clock, connectMs, net, tls, onSocket, onGone } = options;
   const isTls = url.protocol === "https:";
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
@@ -44,7 +44,7 @@ export function openConnection(url: URL, options: ConnectOptions): Connection {
     : connect(address);
   socket.setNoDelay(true);
   onSocket?.(socket);
-  const connection = new Connection(socket, onGone);
+  const connection = new HttpConnection(socket, onGone);
   socket.once(isTls ? "secureConnect" : "connect", () => {
     connection.isConnected = true;
   });

@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../clock/clock.ts";
 import { handClock } from "../clock/hand-clock.testing.ts";
-import { type BodyTarget, Connection } from "./connection.ts";
+import { type BodyTarget, HttpConnection } from "./connection.ts";
 import { connectionTo } from "./open-connection.ts";
 import { callWhole, type FindConnection, type HttpCall, openRequest } from "./open-request.ts";
 
@@ -17,7 +17,7 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const get: HttpCall = { method: "GET", host: "server", path: "/", headers: {}, clock: systemClock };
 
 describe("a failure says whether the request was sent:", () => {
-  it("not without a connection, and yes on one that is silent or breaks", async () => {
+  it("it was not without a connection, and it was on one that is silent or breaks", async () => {
     const clock = handClock();
     const { find, url, server, sockets } = await serve(() => {});
     const silent = callWhole({ ...get, clock, timeoutMs: 50 }, find);
@@ -36,10 +36,10 @@ describe("a failure says whether the request was sent:", () => {
     await expect(refused).rejects.toMatchObject({ message: "ECONNREFUSED", wasSent: false });
   });
 
-  it("not while a connection is looked for, and one that is found too late is closed", async () => {
+  it("it was not while a connection is looked for, and one that is found too late is closed", async () => {
     const clock = handClock();
     let isSearchOver = false;
-    let find: ((connection: Connection) => void) | undefined;
+    let find: ((connection: HttpConnection) => void) | undefined;
     const call = callWhole({ ...get, clock, timeoutMs: 50 }, (found) => {
       find = found;
       return () => {
@@ -50,14 +50,14 @@ describe("a failure says whether the request was sent:", () => {
     await clock.pass(50);
     await failing;
     const late = new PassThrough();
-    find!(new Connection(late));
+    find!(new HttpConnection(late));
     expect([isSearchOver, late.destroyed]).toEqual([true, true]);
   });
 
-  it("a connection that broke before it was used", async () => {
+  it("it was not on a connection that broke before it was used", async () => {
     const broken = new PassThrough().destroy();
     const find: FindConnection = (found) => {
-      found(new Connection(broken));
+      found(new HttpConnection(broken));
       return () => {};
     };
     await expect(callWhole(get, find)).rejects.toMatchObject({ name: "ConnectionFailure" });
@@ -96,7 +96,7 @@ describe("a body that is read as it arrives", () => {
   });
 });
 
-it("a connection that nobody keeps ends with its response, even if the server would keep it", async () => {
+it("a connection without a pool ends with its response, even if the server would keep it", async () => {
   const { find, sockets } = await serve((socket) => socket.write(ok));
   expect((await callWhole(get, find)).body.toString()).toBe("ok");
   if (!sockets[0]!.closed) await once(sockets[0]!, "close");
@@ -130,7 +130,7 @@ describe("a body that is sent in pieces", () => {
     expect(await wanted.promise).toBe(false);
   });
 
-  it("ends the call with the error of the one who writes it", async () => {
+  it("ends the call with the error of its writer", async () => {
     const { find, sockets } = await serve(() => {});
     const problem = new Error("the file was changed");
     const body = async (target: BodyTarget): Promise<void> => {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { Clock } from "../clock/clock.ts";
-import type { BodyTarget, Connection, Receiver } from "./connection.ts";
+import type { BodyTarget, HttpConnection, Receiver } from "./connection.ts";
 import { ConnectionFailure, frozen } from "./connection-failure.ts";
 import { type RequestHead, requestBytes } from "./request-bytes.ts";
 import type { ResponseHead } from "./response-reader.ts";
@@ -23,7 +23,7 @@ export type HttpCall = RequestHead & {
  * that is found after that is destroyed.
  */
 export type FindConnection = (
-  found: (connection: Connection) => void,
+  found: (connection: HttpConnection) => void,
   failed: (error: unknown) => void,
 ) => () => void;
 
@@ -92,7 +92,7 @@ type Answering<T> = {
   resolve(value: T): void;
   /** Does nothing once it has resolved. */
   fail(error: unknown): void;
-  connection: Connection;
+  connection: HttpConnection;
 };
 
 function exchange<T>(
@@ -104,7 +104,7 @@ function exchange<T>(
   return new Promise((settleWith, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const outgoing = { bytes: requestBytes(call), responseBytesMax, isHead: call.method === "HEAD" };
-    let used: Connection | undefined;
+    let used: HttpConnection | undefined;
     let endSearch: (() => void) | undefined;
     let isOver = false;
     const settle = (): void => {
@@ -127,7 +127,7 @@ function exchange<T>(
     const onAbort = (): void => fail(signal?.reason);
     const giveUp = (reason: string): void =>
       fail(new ConnectionFailure(reason, { wasStale: false, wasSent: used?.isConnected === true }));
-    const found = (connection: Connection): void => {
+    const found = (connection: HttpConnection): void => {
       used = connection;
       if (isOver) return void connection.destroy("given up");
       connection.send(outgoing, receiverFor({ resolve, fail, connection }));

@@ -23,7 +23,7 @@ export function requestBytes({ method, host, path, headers, body }: RequestHead 
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`;
   for (const name in headers) {
     const value = headers[name]!;
-    // A line break would begin a header that nobody meant to send.
+    // A line break would begin a header that the caller did not mean to send.
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) throw unsendable(`the header ${name}`);
     head += `${name}: ${value}\r\n`;
   }

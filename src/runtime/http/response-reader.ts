@@ -89,7 +89,7 @@ export class ResponseReader {
     return this.#state === "whole";
   }
 
-  /** How long the server keeps the connection for another request, by its own words. */
+  /** How long the server keeps the connection for another request, as its header says. */
   get keptSec(): number {
     const seconds = /\btimeout=(\d{1,9})/.exec(this.#headers["keep-alive"] ?? "")?.[1];
     return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds);

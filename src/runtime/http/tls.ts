@@ -3,7 +3,7 @@ import type { TlsOptions } from "node:tls";
 
 /**
  * The TLS options of all our ports: version 1.3 only, the strongest suite first, and no session tickets. A resumed
- * session would bring back the identity of a certificate that nobody has checked again, so none is resumed.
+ * session would bring back the identity of a certificate that was not checked again, so no session is resumed.
  */
 export const strictTls = {
   minVersion: "TLSv1.3",

@@ -21,7 +21,7 @@ test("it stays with a hub until that fails, and comes back only when the next on
   expect([choice.current, choice.moves]).toEqual([1, 1]);
 });
 
-test("a late answer of the hub that was left brings nobody back", () => {
+test("a late answer of the hub that was left does not make it the choice again", () => {
   const choice = new HubChoice(2, { clock: handClock(), random: first });
   choice.failed(0);
   choice.answered(1);

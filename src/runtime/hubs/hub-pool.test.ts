@@ -217,7 +217,7 @@ describe("a hub that has moved", () => {
     expect((await post(hubs)).text()).toBe("old");
   });
 
-  test("is believed once it has accepted a call: what it refuses then is refused", async () => {
+  test("is trusted once it has accepted a call: its refusals count from then on", async () => {
     const answers = [200, 401];
     const fresh = await serve((_request, response) => response.writeHead(answers.shift()!).end());
     const hubs = client([(await serveMoved(fresh.url)).url]);
@@ -278,10 +278,10 @@ class Arrivals {
   }
 }
 
-type Wishes = Partial<Parameters<HttpClient["request"]>[0]>;
+type RequestOptions = Partial<Parameters<HttpClient["request"]>[0]>;
 
-function post(hubs: HttpClient, wishes: Wishes = {}) {
-  return hubs.request({ method: "POST", path: "/x", body: "{}", timeoutMs: 30_000, ...wishes });
+function post(hubs: HttpClient, options: RequestOptions = {}) {
+  return hubs.request({ method: "POST", path: "/x", body: "{}", timeoutMs: 30_000, ...options });
 }
 
 /** It begins with the first address. */
@@ -313,7 +313,7 @@ function serveMoved(to: string): ReturnType<typeof serve> {
   return serve((_request, response) => moved(response, to));
 }
 
-/** With a certificate of an authority that nobody trusts. */
+/** With a certificate of an authority that the client does not trust. */
 async function serveTls(): Promise<{ url: string; requests(): number }> {
   const nowMs = Date.now();
   const pair = await makeServerCertificate(await makeAuthority(nowMs), { hosts: ["127.0.0.1"], nowMs });

@@ -105,7 +105,7 @@ export class HubPool {
       const round = await this.#tryEach(call);
       if (round.isServed) return round.answer;
       const pauseMs = backOffMs(rounds, { ...roundPause, random: this.#random });
-      if (this.#clock.monotonicMs() + pauseMs >= endMs) return this.#lastWord(round);
+      if (this.#clock.monotonicMs() + pauseMs >= endMs) return this.#finalAnswer(round);
       await this.#clock.sleep(pauseMs, call.signal);
     }
   }
@@ -189,7 +189,7 @@ export class HubPool {
     return openHub(address, this.#options, () => this.#choice.failed(index));
   }
 
-  /** With one hub there is nowhere to go, so nobody asks how it is. */
+  /** With one hub there is no other to move to, so its health is not asked for. */
   #watchPulses(): void {
     if (this.#hubs.length === 1) return;
     for (const hub of this.#hubs) hub.pulse ??= pulseOf(hub, this.#clock);
@@ -204,8 +204,8 @@ export class HubPool {
     this.#options.onMove?.({ to: this.current, why, isNewAddress });
   }
 
-  /** What a hub has answered, even if it is of no use, says more than that others could not be reached. */
-  #lastWord<T>({ refusal, failures, advice }: Round<T> & { isServed: false }): T {
+  /** An answer of a hub, even one of no use, explains more than that other hubs could not be reached. */
+  #finalAnswer<T>({ refusal, failures, advice }: Round<T> & { isServed: false }): T {
     if (refusal !== undefined) return refusal.answer;
     throw new WritError("HUB_UNREACHABLE", `no hub can be reached (${failures.join("; ")})`, {
       urls: this.#hubs.map(({ url }) => url.origin),
@@ -252,8 +252,8 @@ function openHub(address: string, options: HubPoolOptions, failed: () => void): 
 }
 
 /**
- * Any answer is a sign of life, but for that of a hub without its database: what waits there may be served by another. It is
- * asked for on a connection of its own, and without the token.
+ * Any answer is a sign of life, except that of a hub without its database: what waits there may be served by another.
+ * It is asked for on a connection of its own, and without the token.
  */
 function pulseOf({ url, calls }: PooledHub, clock: Clock): HubPulse {
   const path = joinPath(url, "/healthz");

@@ -11,7 +11,7 @@ const askAfterMs = 3_000;
 /** What waits for good reason, such as a parked claim, is looked after at longer intervals. */
 const askAgainMs = 15_000;
 
-type Waiting = { dueAtMs: number; silenceMsMax: number };
+type SilentStream = { dueAtMs: number; silenceMsMax: number };
 
 /**
  * Tells a slow hub from one that is frozen: it accepts connections, and nothing ever comes back. While something has
@@ -20,7 +20,7 @@ type Waiting = { dueAtMs: number; silenceMsMax: number };
  */
 export class HubPulse {
   readonly #deps: PulseDeps;
-  readonly #waiting = new Map<() => void, Waiting>();
+  readonly #waiting = new Map<() => void, SilentStream>();
   #seenAtMs = Number.NEGATIVE_INFINITY;
   #next: { atMs: number; timer: Timer } | undefined;
   #isClosed = false;
@@ -58,7 +58,7 @@ export class HubPulse {
   async #look(): Promise<void> {
     const nowMs = this.#deps.clock.monotonicMs();
     const due = [...this.#waiting.values()].filter(({ dueAtMs }) => dueAtMs <= nowMs);
-    // Until the answer is there, the time of this look stays set, so that nobody else asks.
+    // Until the answer is there, the time of this look stays set, so that no other call asks.
     if (due.some(({ silenceMsMax }) => this.#seenAtMs + silenceMsMax <= nowMs)) await this.#ask();
     for (const one of due) {
       one.silenceMsMax = askAgainMs;
@@ -75,6 +75,7 @@ export class HubPulse {
       await this.#deps.ask();
       this.seen();
     } catch {
+      // Any failure, a timeout among them, means that the hub does not answer.
       const frozen = [...this.#waiting.keys()];
       this.#waiting.clear();
       for (const onFrozen of frozen) onFrozen();

@@ -64,7 +64,7 @@ test("no line is lost or torn at rotation, the files stay small and private, and
   expect(all.map((line) => line["n"])).toEqual(Array.from({ length: 400 }, (_, n) => n));
 });
 
-test("keeps five full files beside the current one, goes on with a file of an earlier start and tightens it", () => {
+test("keeps five full files beside the current one, continues a file of an earlier start and tightens its mode", () => {
   const first = openLogger({ file, level: "info", maxSizeBytes: 500 });
   first.info("one");
   first.close();

@@ -25,7 +25,7 @@ type LoggerOptions = {
   keep?: number;
   /** Default: JSON. */
   format?: LogFormat | undefined;
-  /** Also told of each warning and error, as a sentence. */
+  /** Also called with each warning and error, as a sentence. */
   onWarning?: ((sentence: string) => void) | undefined;
 };
 
@@ -103,7 +103,7 @@ function hideSecrets(fields: Record<string, unknown>): Record<string, unknown> {
   return redactFields(fields) as Record<string, unknown>;
 }
 
-/** An expected error is explained by its code and message; where in a bundle it was made helps nobody. */
+/** An expected error is explained by its code and message; a place in a bundle explains nothing. */
 function showError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { stack, ...rest } = stdSerializers.err(error);

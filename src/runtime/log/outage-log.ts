@@ -13,7 +13,7 @@ type OutageLines<Cause> = {
 export class OutageLog<Cause = unknown> {
   readonly #clock: Clock;
   readonly #lines: OutageLines<Cause>;
-  #begun: { atMs: number; toldAtMs: number; noticedAtMs: number } | null = null;
+  #begun: { atMs: number; loggedAtMs: number; noticedAtMs: number } | null = null;
 
   constructor(clock: Clock, lines: OutageLines<Cause>) {
     this.#clock = clock;
@@ -32,13 +32,13 @@ export class OutageLog<Cause = unknown> {
   noticed(cause: Cause): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#begun === null) {
-      this.#begun = { atMs: nowMs, toldAtMs: nowMs, noticedAtMs: nowMs };
+      this.#begun = { atMs: nowMs, loggedAtMs: nowMs, noticedAtMs: nowMs };
       this.#lines.begins(cause);
       return;
     }
     this.#begun.noticedAtMs = nowMs;
-    if (nowMs - this.#begun.toldAtMs < remindMs) return;
-    this.#begun.toldAtMs = nowMs;
+    if (nowMs - this.#begun.loggedAtMs < remindMs) return;
+    this.#begun.loggedAtMs = nowMs;
     this.#lines.lasts(cause, this.#howLong(this.#begun.atMs));
   }
 

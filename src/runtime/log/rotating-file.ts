@@ -118,7 +118,9 @@ export class RotatingFile {
   #cutTornLine(): void {
     try {
       if (this.#isRegular) ftruncateSync(this.#fd, this.#sizeBytes);
-    } catch {}
+    } catch {
+      // The line stays torn: a disk that cannot cut it reports nothing better.
+    }
   }
 
   #rotate(): void {

@@ -15,8 +15,8 @@ export type MqttOptions = BrokerAddress & {
 export type MqttMessage = { topic: string; payload: string; retain: boolean };
 
 /**
- * Why a broker cannot be used. `away`: it may be there later. `refused`: it, or its certificate, was there and said no;
- * somebody has to change something. Its message contains no password.
+ * Why a broker cannot be used. `away`: it may be there later. `refused`: it, or its certificate, answered with a
+ * refusal; a person has to change something. Its message contains no password.
  */
 export class MqttFailure extends Error {
   readonly kind: "away" | "refused";
@@ -28,7 +28,7 @@ export class MqttFailure extends Error {
   }
 }
 
-/** One connection to a broker. It never connects again by itself: who uses it knows what to send again. */
+/** One connection to a broker. It never connects again by itself: the caller knows what to send again. */
 export type MqttConnection = {
   /** Sends with QoS 1. Resolves when the broker has the message. Messages arrive in the order of these calls. */
   publish(message: MqttMessage): Promise<void>;
@@ -142,7 +142,7 @@ function openConnection(client: MqttClient, { ended, end, place, inFlightMax }: 
   };
 }
 
-/** The broker said no, in 3.1.1 and in 5: bad user, bad password, not authorized, banned. */
+/** The broker's refusals, in 3.1.1 and in 5: bad user, bad password, not authorized, banned. */
 const refusals: readonly unknown[] = [2, 4, 5, 133, 134, 135, 138, 140];
 
 function failureOf(error: Error, place: string): MqttFailure {

@@ -27,6 +27,7 @@ export function homeOfUser(env: HomeSources["env"]): string {
   try {
     return homedir();
   } catch {
+    // The user id has no entry.
     return "/";
   }
 }

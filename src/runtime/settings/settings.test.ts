@@ -47,7 +47,7 @@ describe("loadSettings", () => {
     expect(message).not.toContain("short");
   });
 
-  test("refuses what a file says wrongly, with its line", () => {
+  test("refuses a wrong value in a file, with its line", () => {
     const refuse = (yaml: string): string =>
       refusal(() => loadSettings(declared, { env: {}, file: parseYaml("writ.yaml", yaml) }));
     expect(refuse("port: 80\n\nlease_ms: 5\n")).toBe(

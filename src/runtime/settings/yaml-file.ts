@@ -32,7 +32,9 @@ export async function loadYamlFile(path: string, rules: { mustBePrivate: boolean
   return parseYaml(path, text);
 }
 
-/** With `numberOf`, a number becomes what that makes of its text, for whoever needs it as it was written. */
+/**
+ * With `numberOf`, a number becomes what that function makes of its text, for callers that need it as it was written.
+ */
 export function parseYaml(
   path: string,
   text: string,

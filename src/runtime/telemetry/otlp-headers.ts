@@ -26,6 +26,7 @@ function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
+    // The caller refuses a header that is not encoded correctly.
     return null;
   }
 }

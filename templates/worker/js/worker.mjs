@@ -6,7 +6,7 @@ import { serveJobs } from "./writ-jobs.mjs";
 const handlers = {
   "hello.v1": async ({ input, outputDir }, { log, progress, signal }) => {
     if (typeof input?.name !== "string") {
-      // With this code, nobody tries again.
+      // A job that fails with this code is not tried again.
       throw Object.assign(new Error("name must be a text"), { code: "INVALID_INPUT" });
     }
     log(`greeting ${input.name}`);
@@ -18,6 +18,6 @@ const handlers = {
   },
 };
 
-// Started by Writ, it listens on a socket that nobody else can reach. By hand: PORT=8101 node worker.mjs
+// Started by Writ, it listens on a socket that no other program can reach. By hand: PORT=8101 node worker.mjs
 const { port } = await serveJobs(handlers, { port: Number(process.env.PORT ?? 8101) });
 console.log(`ready as the worker on port ${port}`);

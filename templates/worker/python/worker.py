@@ -73,7 +73,8 @@ class SocketServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     request_queue_size = 128
 
 
-# Writ starts the program with the path of a socket that nobody else can reach. By hand: PORT=8101 python3 worker.py
+# Writ starts the program with the path of a socket that no other program can reach. By hand: PORT=8101 python3
+# worker.py
 socket = os.environ.get("WRIT_SOCKET")
 if socket:
     server = SocketServer(socket, Handler)

@@ -28,6 +28,6 @@ const handlers = {
   }),
 };
 
-// Started by Writ, it listens on a socket that nobody else can reach. By hand: PORT=8101 node worker.ts
+// Started by Writ, it listens on a socket that no other program can reach. By hand: PORT=8101 node worker.ts
 const { port } = await serveJobs(handlers, { port: Number(process.env["PORT"] ?? 8101) });
 console.log(`ready as the worker on port ${port}`);

@@ -17,6 +17,7 @@ export type AppliedFile = ChangedFile & {
 };
 
 export async function findTree(context: CliContext, dir: string): Promise<Tree> {
+  // The next line refuses what cannot be resolved.
   const real = await realpath(dir).catch(() => undefined);
   if (real === undefined || !(await lstat(real)).isDirectory())
     throw new WritError("INVALID_ARGUMENT", `--repo: there is no directory ${dir}`);

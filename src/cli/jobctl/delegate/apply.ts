@@ -37,9 +37,9 @@ export function define(command: Command, context: CliContext): void {
     );
 }
 
-type Applying = { context: CliContext; command: Command; id: string; flags: ApplyFlags };
+type ApplyInput = { context: CliContext; command: Command; id: string; flags: ApplyFlags };
 
-async function apply(writ: Writ, { context, command, id, flags }: Applying): Promise<void> {
+async function apply(writ: Writ, { context, command, id, flags }: ApplyInput): Promise<void> {
   const jobId = await resolveJobId(writ, id);
   const job = await writ.get(jobId);
   const result = await applicable(writ, job);
@@ -126,7 +126,7 @@ async function repoOf(writ: Writ, jobId: string): Promise<string | undefined> {
   return typeof repo_root === "string" ? repo_root : undefined;
 }
 
-/** Such as one that was cancelled before anybody ran it. */
+/** A job that was cancelled before it ran has no receipt. */
 function noReceipt(error: unknown): { document: null } {
   if (error instanceof WritError && error.code === "NOT_FOUND") return { document: null };
   throw error;

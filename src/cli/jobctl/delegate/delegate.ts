@@ -116,9 +116,9 @@ function wholeSeconds(text: string): number | undefined {
   return ms === undefined ? undefined : Math.ceil(ms / 1000);
 }
 
-type Delegating = { context: CliContext; command: Command; prompt: string; flags: DelegateFlags };
+type DelegateInput = { context: CliContext; command: Command; prompt: string; flags: DelegateFlags };
 
-async function delegate(writ: Writ, { context, command, prompt, flags }: Delegating): Promise<void> {
+async function delegate(writ: Writ, { context, command, prompt, flags }: DelegateInput): Promise<void> {
   const { id } = await writ.submit(await describeJob(writ, { context, prompt, flags }));
   if (flags.detach) return print(context, command, { job_id: id }, () => `${id}\n`);
   if (flags.wait) await watchJob(writ, { context, command, id });
@@ -140,7 +140,7 @@ async function delegate(writ: Writ, { context, command, prompt, flags }: Delegat
 
 async function describeJob(
   writ: Writ,
-  { context, prompt, flags }: Omit<Delegating, "command">,
+  { context, prompt, flags }: Omit<DelegateInput, "command">,
 ): Promise<JobInput> {
   const repoRoot = await findRepo(context, flags.repo);
   const allowedPaths = allowedBy(repoRoot, flags);
@@ -170,6 +170,7 @@ async function describeJob(
 /** The worker may be on another machine, so an absolute path that is not here may still be one there. */
 async function findRepo({ cwd }: CliContext, given: string): Promise<string> {
   const path = resolve(cwd, given);
+  // What cannot be looked at here may be a path of another machine.
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) return realpath(path);
   if (found === undefined && isAbsolute(given)) return path;

@@ -26,9 +26,9 @@ export function define(command: Command, context: CliContext): void {
     );
 }
 
-type Showing = { context: CliContext; command: Command; id: string; flags: DiffFlags };
+type DiffInput = { context: CliContext; command: Command; id: string; flags: DiffFlags };
 
-async function showDiff(writ: Writ, { context, command, id, flags }: Showing): Promise<void> {
+async function showDiff(writ: Writ, { context, command, id, flags }: DiffInput): Promise<void> {
   const { stdout, stderr, stops, program } = context;
   const jobId = await resolveJobId(writ, id);
   const job = await writ.get(jobId);

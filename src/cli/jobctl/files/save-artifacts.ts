@@ -5,7 +5,7 @@ import type { CliContext } from "../../context.ts";
 import { ProgressBar } from "../../terminal/progress-bar.ts";
 import { neutraliseLine } from "../../terminal/terminal.ts";
 
-type Saving = {
+type SaveInput = {
   jobId: string;
   /** As it was given. */
   dir: string;
@@ -17,7 +17,7 @@ type Saving = {
 export async function saveArtifacts(
   context: CliContext,
   files: Files,
-  { jobId, dir, files: wanted }: Saving,
+  { jobId, dir, files: wanted }: SaveInput,
 ): Promise<readonly Artifact[]> {
   const all = wanted ?? (await files.artifacts(jobId));
   let current: { file: Artifact; bar: ProgressBar } | undefined;

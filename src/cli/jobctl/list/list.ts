@@ -55,7 +55,7 @@ async function list(jobs: Jobs, call: ListCall): Promise<void> {
   if (isMore) await sayRest(jobs, call, count);
 }
 
-/** On stderr, so that a program that reads the list is not disturbed and a person is told. */
+/** On stderr, so that a person sees it and a program that reads the list does not. */
 async function sayRest(jobs: Jobs, { context, filter }: ListCall, count: number): Promise<void> {
   const { total } = await jobs.listPage(filter, {
     pageSize: 1,

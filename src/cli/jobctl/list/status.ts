@@ -68,7 +68,7 @@ function attemptsText(job: RpcJob): string | null {
   return tries === null || job.attempt === job.attempts ? tries : `${tries} (attempt ${job.attempt} in all)`;
 }
 
-/** Which parts of the cage were applied and which were missing, so that nobody thinks a job safer than it was. */
+/** Which parts of the cage were applied and which were missing, so that a job is not thought safer than it was. */
 function isolationFields(isolation: RpcJob["isolation"]): Field[] {
   if (isolation === null) return [];
   const { level, applied, missing, cgroup } = isolation;

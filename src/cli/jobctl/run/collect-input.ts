@@ -17,7 +17,7 @@ export async function collectInput(
   return Buffer.concat(chunks);
 }
 
-/** The same of standard input. Whoever presses Ctrl-C does not wait for its end. */
+/** The same of standard input. Ctrl-C ends the wait for it. */
 export function collectStdin(
   { stdin, stops }: Pick<CliContext, "stdin" | "stops">,
   bytesMax: number,

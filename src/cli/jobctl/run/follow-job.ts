@@ -23,7 +23,7 @@ type FollowInput = {
   raw: boolean;
   /** The attempt to begin with; the latest when undefined. */
   attempt?: number;
-  /** The limits that the caller asked for: one that the worker could not set is told at the end. */
+  /** The limits that the caller asked for: a line at the end names each that the worker could not set. */
   asked?: LimitFlags;
   /** What Ctrl-C, or a reader that leaves, does: a job that this command started ends with it, any other continues. */
   onLeave: "stop" | "detach";
@@ -93,10 +93,12 @@ async function followUntilEnd(jobs: Jobs, input: FollowInput, notices: WaitNotic
     }
     await stopJob(jobs, input);
     if (end === "gone") return readerGoneCode;
+    // The job is stopped either way; output that fails to arrive changes nothing.
     await Promise.race([copied, systemClock.sleep(lastOutputMsMax, reading.signal)]).catch(() => {});
     return stops.exitCode;
   } finally {
     reading.abort();
+    // Its error was thrown above, or is of reading that was just aborted.
     await copied.catch(() => {});
   }
 }

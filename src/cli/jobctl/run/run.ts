@@ -43,7 +43,11 @@ export function define(command: Command, context: CliContext): void {
 type RunFlags = StartFlags & { detach?: boolean; raw?: boolean };
 
 function cannotWait(): WritError {
-  return new WritError("INVALID_ARGUMENT", "--output: with --detach nobody waits for the files", {
-    advice: "use --collect instead, and later `jobctl artifacts get ID`",
-  });
+  return new WritError(
+    "INVALID_ARGUMENT",
+    "--output: with --detach the command does not wait for the files",
+    {
+      advice: "use --collect instead, and later `jobctl artifacts get ID`",
+    },
+  );
 }

@@ -4,7 +4,7 @@ import { systemClock } from "../../../runtime/clock/clock.ts";
 import type { CliContext } from "../../context.ts";
 import { WaitNotices } from "./wait-notices.ts";
 
-type Waiting = {
+type WaitingCommand = {
   context: CliContext;
   command: Command;
   jobId: string;
@@ -16,7 +16,7 @@ type Waiting = {
 
 /** Says what the command waits for while `act` runs. */
 export async function sayWaiting<T>(
-  { context, command, jobId, writ, beforeLine }: Waiting,
+  { context, command, jobId, writ, beforeLine }: WaitingCommand,
   act: (notices: WaitNotices) => Promise<T>,
 ): Promise<T> {
   let opened: Promise<Writ> | undefined;
@@ -31,6 +31,7 @@ export async function sayWaiting<T>(
     return await act(notices);
   } finally {
     notices.stop();
+    // A client that could not be opened has nothing to close.
     void opened?.then((own) => own.close()).catch(() => {});
   }
 }

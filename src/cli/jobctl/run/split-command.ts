@@ -33,7 +33,7 @@ export const valueFlags: readonly string[] = [
 /** The commands that are followed by the words of a job's own command. */
 export const commandsWithWords: readonly string[] = ["start", "run"];
 
-type Split = {
+type SplitCommand = {
   /** What is left for the option parser: jobctl's own command and flags. */
   args: string[];
   /** The words of the command to run; undefined when jobctl's command takes none. */
@@ -44,7 +44,7 @@ type Split = {
  * Separates jobctl's own words from those of the command in `jobctl start COMMAND ARGS…`. The option parser must not
  * see the command's words: they may look like options, and have to reach the program unchanged and in order.
  */
-export function splitCommand(given: readonly string[]): Split {
+export function splitCommand(given: readonly string[]): SplitCommand {
   const nameAt = skipFlags(given, 0, ownLength);
   if (given[nameAt] === "submit") return splitAtDashes(given);
   if (!commandsWithWords.includes(given[nameAt] ?? "")) return { args: [...given], words: undefined };
@@ -58,7 +58,7 @@ export function splitCommand(given: readonly string[]): Split {
 }
 
 /** What follows `--` is the command and nothing else: without a type before it, its first word must not become the type. */
-function splitAtDashes(given: readonly string[]): Split {
+function splitAtDashes(given: readonly string[]): SplitCommand {
   const at = given.indexOf("--");
   return at === -1
     ? { args: [...given], words: undefined }

@@ -7,14 +7,14 @@ import { collectedBy, type FileFlags, uploadInputs } from "../files/file-options
 import { readStdin } from "./read-stdin.ts";
 import { type StartFlags, startInput } from "./start-options.ts";
 
-type Started = {
+type StartedJob = {
   jobs: Jobs;
   jobId: string;
   /** Undefined if the job has no files. */
   files: Files | undefined;
 };
 
-type Starting = {
+type StartJobInput = {
   context: CliContext;
   command: Command;
   flags: StartFlags;
@@ -24,8 +24,8 @@ type Starting = {
 
 /** Starts the command that the flags and words describe, with its files, and calls `act` while the hub is open. */
 export async function startJob(
-  { context, command, flags, signal }: Starting,
-  act: (started: Started) => Promise<void>,
+  { context, command, flags, signal }: StartJobInput,
+  act: (started: StartedJob) => Promise<void>,
 ): Promise<void> {
   const input = startInput(context, flags);
   const stdin = await readStdin(context, flags);

@@ -18,19 +18,19 @@ function jobWith(applied: string[], missing: string[]): RpcJob {
   return { worker: "w1", isolation } as unknown as RpcJob;
 }
 
-test("a limit that was asked for and is missing is told, with the reason", () => {
+test("a limit that was asked for and is missing is reported with the reason", () => {
   expect(unkeptLimits({ memory: "100M", cpu: "1" }, jobWith(["cpu"], ["memory"]))).toEqual([
     "--memory 100M was not kept on w1: no cgroup was delegated; no limit holds instead",
   ]);
 });
 
-test("an rlimit of an earlier worker, which does not say what it is, is told too", () => {
+test("an rlimit of an earlier worker, which sends no details, is reported too", () => {
   expect(unkeptLimits({ memory: "100M" }, jobWith(["memory: rlimit"], ["memory"]))).toEqual([
     "--memory 100M was not kept on w1: no cgroup was delegated; instead it was set for each process alone, and wider",
   ]);
 });
 
-test("O-26: what holds instead of a limit is told with its number", () => {
+test("O-26: what replaces a limit is reported with its number", () => {
   const asked: Asked = {
     limits: resolveLimits({ cpu: "500m", memory: "100M", io: "low", pids: 20 }),
     asked: ["cpuMillis", "memoryBytes", "ioBytesPerSec", "pidsMax"],
@@ -47,7 +47,7 @@ test("O-26: what holds instead of a limit is told with its number", () => {
   ]);
 });
 
-test("a default that is missing, and a job without a cage of its own, are no news", () => {
+test("a missing default, and a job without a cage of its own, are not reported", () => {
   expect(unkeptLimits({}, jobWith([], ["cpu", "memory", "io", "pids"]))).toEqual([]);
   expect(unkeptLimits({ cpu: "1" }, { isolation: null } as RpcJob)).toEqual([]);
 });

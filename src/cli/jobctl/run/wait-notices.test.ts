@@ -31,7 +31,7 @@ function open(isTTY: boolean) {
   return { clock, scene, notices };
 }
 
-test("C2: on a terminal the reason is told after two seconds, and not again while it stays", async () => {
+test("C2: on a terminal the reason is printed after two seconds, and not again while it stays", async () => {
   const { clock, scene } = open(true);
   await clock.pass(1_999);
   expect(scene.lines).toEqual([]);
@@ -41,7 +41,7 @@ test("C2: on a terminal the reason is told after two seconds, and not again whil
   expect(scene.lines).toHaveLength(1);
 });
 
-test("C2: in a pipe it is told after thirty seconds", async () => {
+test("C2: in a pipe the reason is printed after thirty seconds", async () => {
   const { clock, scene } = open(false);
   await clock.pass(29_999);
   expect(scene.asked).toBe(0);
@@ -49,7 +49,7 @@ test("C2: in a pipe it is told after thirty seconds", async () => {
   expect(scene.lines).toHaveLength(1);
 });
 
-test("C2: a change is told, a place in the queue that only moves is not", async () => {
+test("C2: a new reason is printed, and a changed place in the queue is not", async () => {
   const { clock, scene } = open(true);
   await clock.pass(2_000);
   scene.answer = { ...why, held_by: "queue", summary: "3 jobs are before it in its queue." };
@@ -76,7 +76,7 @@ test("C2: a job that runs is not asked about until it may wait again", async () 
   expect(scene.lines).toHaveLength(1);
 });
 
-test("C2: a hub that is away is told, and that it is back", async () => {
+test("C2: a line says that the hub is away, and another that it is back", async () => {
   const { clock, scene, notices } = open(true);
   scene.answer = new WritError("HUB_UNREACHABLE", "no hub can be reached");
   await clock.pass(60_000);
@@ -87,7 +87,7 @@ test("C2: a hub that is away is told, and that it is back", async () => {
   notices.stop();
 });
 
-test("C2: who may not ask is told nothing, and asked for no more", async () => {
+test("C2: after a refusal nothing is printed, and the hub is not asked again", async () => {
   const { clock, scene } = open(true);
   scene.answer = new WritError("PERMISSION_DENIED", "no");
   await clock.pass(60_000);

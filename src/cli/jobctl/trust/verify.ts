@@ -76,11 +76,11 @@ export function showSteps(context: CliContext, command: Command, steps: readonly
   if (steps.some(({ isFine }) => isFine === false)) context.exitCode = 1;
 }
 
-type Given = { flags: Flags; copies: Copies };
+type VerifyInput = { flags: Flags; copies: Copies };
 
 export async function verifyJob(
   writ: Writ,
-  { context, id, flags, copies }: Given & { context: CliContext; id: string },
+  { context, id, flags, copies }: VerifyInput & { context: CliContext; id: string },
 ): Promise<BundleStep[]> {
   const jobId = await resolveJobId(writ, id);
   const bundle = await writ.receipt(jobId);
@@ -133,7 +133,7 @@ async function listFiles(writ: Writ, jobId: string): Promise<Job["output_files"]
 async function verifyFile(
   context: CliContext,
   command: Command,
-  { bundle: path, flags, copies }: Given & { bundle: string },
+  { bundle: path, flags, copies }: VerifyInput & { bundle: string },
 ): Promise<BundleStep[]> {
   const parsed = bundleFile.safeParse(await readJsonFile(resolve(context.cwd, path)));
   if (!parsed.success) {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { withWrit } from "../../connection/connection.ts";
-import { type Connection, loadConnection } from "../../connection/connection-settings.ts";
+import { type ConnectionSettings, loadConnection } from "../../connection/connection-settings.ts";
 import { certificateInHome, tokenInHome } from "../../connection/credential.ts";
 import type { CliContext } from "../../context.ts";
 import { print } from "../../terminal/print.ts";
@@ -38,7 +38,7 @@ export function define(command: Command, context: CliContext): void {
 }
 
 /** What the commands show the hub, and where it was found. Secrets are never printed. */
-function describeCredential({ credential, home }: Connection): string {
+function describeCredential({ credential, home }: ConnectionSettings): string {
   if (credential.kind === "token") return `the token in ${credential.from}`;
   if (credential.kind === "certificate") {
     const { certFile, user, from } = credential;

@@ -42,6 +42,7 @@ function healthOfWorker(home: string): Health {
 }
 
 async function healthOfHub(home: string): Promise<Health> {
+  // Without this file no hub runs in the home.
   const file = await readFile(join(home, "hub.json"), "utf8").catch(() => null);
   if (file === null) return { healthy: false, status: "not running" };
   try {

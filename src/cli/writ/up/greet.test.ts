@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { createContext } from "../../create-context.ts";
 import { greet } from "./greet.ts";
 
-type Around = { env?: Record<string, string>; workerId?: string; loginUrl?: string };
+type GreetOptions = { env?: Record<string, string>; workerId?: string; loginUrl?: string };
 
-function greeting(home: string, { env = {}, workerId, loginUrl }: Around = {}): string {
+function greeting(home: string, { env = {}, workerId, loginUrl }: GreetOptions = {}): string {
   let text = "";
   const sink = new Writable({
     write(piece: Buffer, _encoding, done) {
@@ -42,7 +42,7 @@ test("a hub without a worker says how to add one, because a job would only wait"
   expect(beside).not.toContain("workers add");
 });
 
-test("where no link may be shown, it is said which command makes one", () => {
+test("where no link may be shown, the greeting names the command that makes one", () => {
   expect(greeting("/home/ada/.writ")).toContain("`writ open` makes a link to the dashboard");
   const shown = greeting("/home/ada/.writ", { loginUrl: "http://127.0.0.1:3000/#login=abc" });
   expect(shown).toContain("later `writ open` makes another link:\n  http://127.0.0.1:3000/#login=abc\n");

@@ -16,7 +16,7 @@ const restartPause = { firstMs: 500, maxMs: 30_000 };
 const healthyMs = 60_000;
 /** How often the file that the worker has refused is looked at. */
 const lookAgainMs = 1_000;
-/** How long a worker that is told to stop at once has to kill its jobs. */
+/** How long a worker has to kill its jobs when it must stop at once. */
 const stopNowMs = 5_000;
 
 /**
@@ -102,6 +102,7 @@ export class LocalWorker {
         ? "the worker trusts none of the hub's keys any more; restarting it with the new ones"
         : `the worker exited unexpectedly (${how}); restarting it`;
     this.#context.stderr.write(`writ: ${why} in ${pauseMs} ms\n`);
+    // Stopping ends the pause; the caller looks at the signal.
     await systemClock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
   }
 
@@ -112,6 +113,7 @@ export class LocalWorker {
       `writ: the worker does not accept its settings; jobs wait until ${this.#configFile} is corrected, or until you start again\n`,
     );
     while (!this.#stopping.signal.aborted && (await modifiedAt(this.#configFile)) === refused)
+      // Stopping ends the pause, and then the loop.
       await systemClock.sleep(lookAgainMs, this.#stopping.signal).catch(() => {});
   }
 
@@ -152,5 +154,6 @@ export class LocalWorker {
 }
 
 async function modifiedAt(file: string): Promise<number | undefined> {
+  // A file that is gone has no time, which differs from any it had.
   return (await stat(file).catch(() => undefined))?.mtimeMs;
 }

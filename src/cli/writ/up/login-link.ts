@@ -1,6 +1,6 @@
 import type { Writ } from "../../../client/index.ts";
 
-/** A link that logs a browser in as the caller, once. The code is in the fragment, which browsers send to nobody. */
+/** A link that logs a browser in as the caller, once. The code is in the fragment, which browsers never send. */
 export async function loginLink(
   writ: Pick<Writ, "createLoginCode" | "currentHub" | "publicUrls">,
 ): Promise<{ url: string; expires_in_sec: number }> {

@@ -15,7 +15,7 @@ test("a parent that dies makes the worker drain", async () => {
   await expect.poll(() => heard).toEqual(["drain"]);
 });
 
-test("a parent's words arrive in order, however the pipe cuts them", async () => {
+test("a parent's commands arrive in order, however the pipe cuts them", async () => {
   const { pipe, heard } = listen();
   pipe.write("dra");
   pipe.write("in\nno");

@@ -65,6 +65,7 @@ async function loginUrlOf(home: string): Promise<string | undefined> {
   try {
     return (await loginLink(writ)).url;
   } catch {
+    // The address of the hub is printed without a link.
     return undefined;
   } finally {
     writ.close();

@@ -53,7 +53,9 @@ async function runWorker(context: CliContext, command: Command, flags: WorkerFla
       context.stdout.write(`worker ${neutraliseLine(worker.workerId)} is running. Ctrl-C stops it.\n`);
     }
     const ended = AbortSignal.any([stops.requested, keysLost.signal]);
+    // An error of the worker rejects `worker.done` below; one of the stop itself changes nothing.
     void whenAborted(ended).then(() => worker.stop().catch(() => {}));
+    // An error of the worker rejects `worker.done` below; one of the stop itself changes nothing.
     void whenAborted(stops.forced).then(() => worker.stopNow().catch(() => {}));
     await worker.done;
     if (keysLost.signal.aborted) context.exitCode = keysLostCode;
