@@ -9,8 +9,8 @@ type VersionDeps = Pick<HubDeps, "home" | "keys" | "store" | "clock" | "logger">
 const pathOf = (home: string): string => join(home, "key-ring.version");
 
 /**
- * Records when the key ring is older than the one that this hub has used before: a key that was revoked meanwhile would
- * be trusted again. While a hub runs, it refuses such a ring; at its start there is no other that it could use.
+ * Records when the key ring is older than the one that this hub has used before, because keys that were revoked
+ * meanwhile are trusted again. A running hub refuses such a ring; a starting hub has no other.
  */
 export async function checkKeyVersion(deps: VersionDeps): Promise<void> {
   const { version } = deps.keys;
@@ -25,7 +25,7 @@ export async function checkKeyVersion(deps: VersionDeps): Promise<void> {
   if (seen !== version) await noteKeyVersion(deps);
 }
 
-/** Which ring the hub uses now. */
+/** Stores the version of the ring that the hub uses now. */
 export async function noteKeyVersion({ home, keys }: Pick<HubDeps, "home" | "keys">): Promise<void> {
   await writePrivateFile(pathOf(home), `${keys.version}\n`);
 }

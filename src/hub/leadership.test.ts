@@ -5,7 +5,7 @@ import type { HubBeat, HubSeat } from "../store/database/hub-seat.ts";
 import { silentFailures } from "./failure-log.testing.ts";
 import { Leadership, whileLeading } from "./leadership.ts";
 
-/** A seat that does what the test says. */
+/** A seat that the test controls. */
 function seatOf(term: number | null) {
   const seat = { term, isAway: false, lose: () => {} };
   const hubSeat: HubSeat = {
@@ -46,7 +46,7 @@ async function led(term: number | null) {
   const beat = async (next: number | null) => {
     seat.term = next;
     await leadership.introduce({ name: "n", url: "u", version: "v" });
-    // What follows from a beat has happened in the next turn of the event loop: nothing here waits for longer.
+    // The consequences of a beat happen by the next turn of the event loop, because nothing here waits for longer.
     await new Promise((resolve) => setImmediate(resolve));
   };
   const failNext = (count: number) => {
@@ -55,14 +55,14 @@ async function led(term: number | null) {
   return { seat, leadership, wrapped, did, errors, beat, failNext };
 }
 
-test("a service of the leader does not run at a hub that does not lead, and stops with nothing to stop", async () => {
+test("a service of the leader does not run at a follower, and its stop does nothing there", async () => {
   const { wrapped, did } = await led(null);
   await wrapped.start();
   await wrapped.stop();
   expect(did).toEqual([]);
 });
 
-test("it has started when the start of a leader is over, and a failure is the caller's", async () => {
+test("a service has started when a leader's start resolves, and its failure rejects that start", async () => {
   const { wrapped, did, failNext } = await led(1);
   failNext(1);
   await expect(wrapped.start()).rejects.toThrow("not yet");
@@ -70,7 +70,7 @@ test("it has started when the start of a leader is over, and a failure is the ca
   expect(did).toEqual(["start"]);
 });
 
-test("it follows the lead: taken, lost with the connection, taken again", async () => {
+test("a service starts and stops as the lead is taken, lost with the connection and taken again", async () => {
   const { wrapped, did, beat, seat, leadership } = await led(null);
   await wrapped.start();
   await beat(1);

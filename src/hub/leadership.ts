@@ -10,12 +10,12 @@ import {
 } from "../store/database/hub-seat.ts";
 import type { FailureLog } from "./failure-log.ts";
 
-/** The hub that leads only has to show that it lives. */
+/** How often the leader renews its claim to lead. */
 const beatMs = 1_000;
 
 /**
- * Of the hubs that use one database, one leads. What only one may do runs in services that are wrapped with `whileLeading`:
- * they stop as soon as the lead is lost, and start when it is taken. A hub alone always leads. Why: ADR 0083.
+ * Of the hubs that use one database, one leads. Services that may run at one hub only are wrapped with `whileLeading`:
+ * they stop as soon as the lead is lost, and start when it is taken. A single hub always leads. Why: ADR 0083.
  */
 export class Leadership implements Service {
   readonly name = "leadership";
@@ -30,7 +30,7 @@ export class Leadership implements Service {
   #isFailing = false;
   #beats: Promise<void> = Promise.resolve();
 
-  /** It goes by real time, because the server does. */
+  /** Uses real time, because the server does. */
   constructor(seat: HubSeat, { logger, failures }: { logger: Logger; failures: FailureLog }) {
     this.#seat = seat;
     this.#logger = logger;
@@ -40,7 +40,7 @@ export class Leadership implements Service {
     seat.onLost(() => this.#lose());
   }
 
-  /** Resolves after the first beat, so that whatever starts next knows whether it leads. */
+  /** Resolves after the first beat, so that services that start next know whether this hub leads. */
   async start(): Promise<void> {
     await this.#beat();
     await this.#rounds.start();
@@ -52,7 +52,10 @@ export class Leadership implements Service {
     this.#last = { ...this.#last, term: null };
   }
 
-  /** Ask it right before what cannot be undone: a hub that was frozen leads no longer, and has not noticed yet. */
+  /**
+   * Read it right before an act that cannot be undone: a hub that was frozen may have lost the lead without noticing
+   * yet.
+   */
   get isLeader(): boolean {
     return this.term !== null;
   }
@@ -61,7 +64,7 @@ export class Leadership implements Service {
     return systemClock.monotonicMs() - this.#sentAtMs < this.#seat.silentMs ? this.#last.term : null;
   }
 
-  /** Nobody could be served before this hub took the lead. */
+  /** Whether no hub served the database before this one took the lead. */
   get wasSilent(): boolean {
     return this.#last.wasSilent;
   }
@@ -71,12 +74,12 @@ export class Leadership implements Service {
     return this.#last.hubs;
   }
 
-  /** How far the clock that all hubs measure with is ahead of the monotonic one; null if this machine's own counts. */
+  /** How far the shared clock of all hubs is ahead of the monotonic one; null if this machine's own clock is used. */
   get aheadMs(): number | null {
     return this.#aheadMs;
   }
 
-  /** From now on this hub serves. */
+  /** Adds this hub to those that serve. */
   async introduce(hub: HubIntroduction): Promise<void> {
     this.#seat.introduce(hub);
     await this.#beat();
@@ -105,9 +108,10 @@ export class Leadership implements Service {
     }
   }
 
-  /** One after the other, whoever asks for it. */
+  /** Runs beats one after the other, for all callers. */
   #beat(): Promise<void> {
     const beat = this.#beats.then(() => this.#beatOnce());
+    // The caller of this beat gets its error; the next beat must run all the same.
     this.#beats = beat.catch(() => {});
     return beat;
   }
@@ -135,7 +139,7 @@ export class Leadership implements Service {
 
 type Lead = Pick<Leadership, "isLeader" | "onChange">;
 
-/** The service, running only while this hub leads. A start that fails is tried again with the next beat. */
+/** Wraps a service so that it runs only while this hub leads. A failed start is tried again with the next beat. */
 export function whileLeading(lead: Lead, service: Service, onError: (error: unknown) => void): Service {
   let isRunning = false;
   let isWanted = false;
@@ -150,6 +154,7 @@ export function whileLeading(lead: Lead, service: Service, onError: (error: unkn
   };
   const inTurn = (): Promise<void> => {
     const turn = turns.then(follow);
+    // The caller of this turn gets its error; the next turn must run all the same.
     turns = turn.catch(() => {});
     return turn;
   };
@@ -170,8 +175,8 @@ export function whileLeading(lead: Lead, service: Service, onError: (error: unkn
 }
 
 /**
- * For services of the leader: that another hub has taken the lead in the middle of a round is no fault. The leadership has logged
- * it, and nothing is lost, because the other hub continues from the same place.
+ * For services of the leader: reports an error unless another hub has taken the lead in the middle of a round. The
+ * leadership has logged that, and nothing is lost, because the other hub continues from the same position.
  */
 export function unlessLeadLost(report: (error: unknown) => void): (error: unknown) => void {
   return (error) => {

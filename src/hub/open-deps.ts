@@ -93,7 +93,7 @@ export async function openDeps(sources: DepsSources): Promise<HubDeps> {
   };
 }
 
-/** What needs no file and no database. */
+/** The parts that need no file and no database. */
 function openBase(sources: DepsSources) {
   const { home, version, settings, logger } = sources;
   const { clock = systemClock, ids = systemIds(), failpoint = noFailpoint } = sources;
@@ -106,7 +106,7 @@ function openBase(sources: DepsSources) {
 
 type Base = ReturnType<typeof openBase>;
 
-/** What the hub keeps: its keys, jobs, outputs and files. */
+/** The stored parts: keys, jobs, outputs and files. */
 async function openKept(sources: DepsSources, { home, settings, clock, failpoint, leadership }: Base) {
   const { inUse } = sources;
   const { database, keysDir } = placesOf(home, settings);

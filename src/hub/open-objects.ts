@@ -6,7 +6,7 @@ import type { Clock } from "../runtime/clock/clock.ts";
 import { s3SettingsOf } from "./settings/s3-settings.ts";
 import type { HubSettings } from "./settings/settings.ts";
 
-/** Where files are kept: in the object store of the settings, or else in the home. */
+/** Opens the storage of files: the object store of the settings, or else the home. */
 export async function openObjects(home: string, settings: HubSettings, clock: Clock): Promise<Objects> {
   const s3 = await s3SettingsOf(settings);
   return s3 === null ? new FolderObjects(join(home, "objects")) : new S3Objects(s3, clock);

@@ -21,8 +21,8 @@ type OutputSources = {
 };
 
 /**
- * Where outputs are kept: in files of the home, or, with PostgreSQL, where every hub of the database reaches them. The
- * database has been opened before.
+ * Opens the storage of outputs: files in the home, or, with PostgreSQL, a place that every hub of the database reaches.
+ * Call it after the database was opened.
  */
 export async function openOutputs({
   home,

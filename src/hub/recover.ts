@@ -7,14 +7,11 @@ import { enforceLockdown } from "./use-cases/access/lockdown.ts";
 import { followGivenKey, recallLeases } from "./use-cases/access/manage-keys.ts";
 
 /**
- * What a hub does about its past, before anybody can call it. The previous one may have stopped in order, been killed at
- * any moment or lost power. Nobody knows which, so every start does the same; a step that is interrupted is done again by
- * the next start.
+ * Repairs what the previous run of the hub left, before the ports open. That run may have stopped in order, been killed at any moment or lost power. The hub cannot know which, so every start does the same; a step that is interrupted is done again by the next start.
  *
- * Some of the past needs nothing here: the database rolls back what was not committed when it is opened, files are
- * replaced completely or not at all, and the kernel releases the lock of a dead process.
+ * Some of this needs nothing here: the database rolls back uncommitted changes when it is opened, files are replaced completely or not at all, and the kernel releases the lock of a dead process.
  *
- * What takes long, and does no harm meanwhile, is left to services:
+ * Work that takes long, and does no harm meanwhile, is left to services:
  *
  * - storage scans all outputs for sizes that were not recorded, output whose removal was interrupted, and output of
  *   deleted jobs (services/storage/output-survey.ts);
@@ -24,9 +21,9 @@ import { followGivenKey, recallLeases } from "./use-cases/access/manage-keys.ts"
  * - reaper, scheduler and key watch do what has become due meanwhile. Why: ADR 0007, ADR 0033.
  */
 export async function recover(deps: HubDeps): Promise<void> {
-  // A program that reads it would call a hub that is gone, or something else that listens there by now.
+  // Otherwise a program that reads it would call a hub that has gone, or another server at the same port.
   removeHubFile(deps.home);
-  // All leases first: the output of each of them may not be synced, even of those that are taken back next.
+  // All leases first: the output of any of them may not be synced, even if it is taken back next.
   if (deps.leadership.hubs.length === 0) await renewLeases(deps);
   await recallVoidLeases(deps);
   await finishLockdown(deps);
@@ -38,9 +35,9 @@ export async function recover(deps: HubDeps): Promise<void> {
 }
 
 /**
- * A restart must not cost a job an attempt: workers could not renew while there was no hub, and a lease that has expired
- * is refused. The reaper does it again when the ports listen, because the grace is counted from there. While another hub
- * serves the same database, workers can renew there.
+ * A restart must not cost a job an attempt: workers could not renew while there was no hub, and a lease that has
+ * expired is refused. The reaper does it again when the ports listen, because the grace period counts from there. While
+ * another hub serves the same database, workers can renew there.
  */
 async function renewLeases({ store, outputs, clock, settings, logger }: HubDeps): Promise<void> {
   const { extended } = await store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });

@@ -123,7 +123,7 @@ function idOf({ session_id = "unnamed" }: Person): string {
   return session_id;
 }
 
-/** The session that this page belongs to; null while nobody is signed in. */
+/** The session that this page belongs to; null while signed out. */
 export function sessionId(): string | null {
   const current = session.get();
   return current.state === "in" ? idOf(current.person) : null;

@@ -12,8 +12,8 @@ type AlarmDeps = Pick<HubDeps, "clock" | "logger" | "home"> & {
 };
 
 /**
- * Tells people at once that the database is lost. The outbox is in the database, so this does not wait there.
- * Why: ADR 0030.
+ * Alerts people at once that the database is lost. The outbox is in the database, so this message bypasses it. Why: ADR
+ * 0030.
  */
 export async function raiseAlarm(
   deps: AlarmDeps,
@@ -37,7 +37,7 @@ export async function raiseAlarm(
   });
 }
 
-/** Sends a message by every channel without the outbox, for when that cannot be written. Resolves after a few tries. */
+/** Sends a message by every channel, bypassing the outbox for when it cannot be written. Resolves after a few tries. */
 export async function sendAtOnce(
   deps: AlarmDeps,
   channels: readonly Channel[],
@@ -64,6 +64,7 @@ async function sendOften(
       { channel: channel.name, tries: tries + 1, why: failure.message },
       "the alarm could not be delivered",
     );
+    // A stop ends the pause; the loop's condition ends the rest.
     await clock.sleep(backOffMs(tries, retryPause), signal).catch(() => {});
   }
 }

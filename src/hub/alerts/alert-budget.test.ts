@@ -33,7 +33,7 @@ test("O-17 a tenant has ten alerts a minute, and then one summary with the count
   expect(maySend(budgets, alert(16), minuteMs)).toBe(true);
 });
 
-test("a summary ranges from the first to the last of its events, in whatever order they are added", () => {
+test("a summary ranges from its first to its last event, in any order of arrival", () => {
   const budgets: AlertBudgets = {};
   for (let seq = 101; seq <= 111; seq++) maySend(budgets, alert(seq), 0);
   const held = { count: 4, firstSeq: 20, lastSeq: 60, firstTs: 20, ts: 60 };
@@ -43,7 +43,7 @@ test("a summary ranges from the first to the last of its events, in whatever ord
   ]);
 });
 
-test("O-17 one tenant does not use up what another has, whatever its name", () => {
+test("O-17 a tenant does not use up the budget of another, whatever its name", () => {
   const budgets: AlertBudgets = {};
   for (let seq = 1; seq < 20; seq++) maySend(budgets, alert(seq, { tenantId: "__proto__" }), 0);
   expect(maySend(budgets, alert(20), 0)).toBe(true);

@@ -1,6 +1,6 @@
 import type { Alert } from "./hold-down.ts";
 
-/** What a tenant has caused in the running minute: how many alerts were sent, and what came after them. */
+/** What a tenant has caused in the current minute: how many alerts were sent, and a summary of the rest. */
 type Spent = { until: number; sent: number; more: AlertSummary | null };
 export type AlertBudgets = Record<string, Spent>;
 
@@ -17,9 +17,9 @@ export type AlertSummary = {
 };
 
 const windowMs = 60_000;
-/** More messages than this in a minute are not read one by one. */
+/** People do not read more messages than this in a minute one by one. */
 const alertsMax = 10;
-/** Tenants beyond this number share one budget, so that nobody can fill the memory with names. */
+/** Tenants beyond this number share one budget, so that names cannot fill the memory. */
 const tenantsMax = 1_000;
 
 /**
@@ -27,7 +27,7 @@ const tenantsMax = 1_000;
  * Why: ADR 0100.
  */
 export function maySend(budgets: AlertBudgets, alert: Alert, nowMs: number): boolean {
-  // With a word before it, no name of a tenant is one that every object has.
+  // With the prefix, no tenant's name equals a property that every object has.
   const own = `tenant ${alert.tenantId ?? ""}`;
   const isFull = budgets[own] === undefined && Object.keys(budgets).length >= tenantsMax;
   const key = isFull ? "others" : own;
@@ -41,14 +41,14 @@ export function maySend(budgets: AlertBudgets, alert: Alert, nowMs: number): boo
   return false;
 }
 
-/** The summaries of minutes that are over. A tenant without one is forgotten. */
+/** The summaries of minutes that have ended. A tenant without one is removed. */
 export function takeSummaries(budgets: AlertBudgets, nowMs: number): AlertSummary[] {
   const over = Object.entries(budgets).filter(([, { until }]) => until <= nowMs);
   for (const [key] of over) delete budgets[key];
   return over.flatMap(([, { more }]) => more ?? []);
 }
 
-/** What was held back for minutes is older than what came before it here, so each end is compared. */
+/** An alert that was held back for minutes is older than the ones before it, so both ends are compared. */
 function added(before: AlertSummary | null, alert: Alert): AlertSummary {
   const { count, firstSeq, lastSeq, firstTs, ts, tenantId } = alert;
   const events = { ...before?.events };

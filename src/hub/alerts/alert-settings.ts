@@ -1,7 +1,7 @@
 import { WritError } from "../../core/errors.ts";
 import type { HubSettings } from "../settings/settings.ts";
 
-/** An incomplete channel would otherwise be noticed only when it is needed. */
+/** Refuses an incomplete channel at the start; otherwise the first alert would reveal it. */
 export function checkAlertSettings(settings: HubSettings): void {
   const { telegramBotToken, telegramChatId, smtpUrl, alertFrom, alertTo, webhookUrl, webhookSecret } =
     settings;

@@ -15,7 +15,7 @@ test("O-10 the alert for a refused claim says until when the worker is given no 
   expect(body).toContain("worker is given no jobs until: 2025-11-15T09:46:40.000Z\n");
 });
 
-test("the address in an alert is the user's, or stands beside the worker that reported the user's job", () => {
+test("the address in an alert is the user's, or is named with the worker that reported the user's job", () => {
   const ofUser = { ...alert, userId: "mallory", ipAddress: "10.0.0.7" };
   const called = alertText({ ...ofUser, callerId: "mallory" }, hub);
   expect(called.body).toContain("user: mallory\naddress: 10.0.0.7\n");
@@ -44,7 +44,7 @@ test("several events are reported with the time of the first and of the last", (
   }
 });
 
-test("the alert for a path attempt says which hub, which route and which field, and not which path", () => {
+test("the alert for a path attempt names the hub, the route and the field, and not the path", () => {
   const details = { fields: ["run.cwd"], paths: ["../../etc/shadow"] };
   const attempt = { ...alert, event: "PATH_TRAVERSAL_ATTEMPT", call: "POST /jobs", details };
   const { body, data } = alertText(attempt, "https://hub.example");

@@ -3,8 +3,8 @@ import type { NewMessage } from "../../store/response-store.ts";
 import type { AlertSummary } from "./alert-budget.ts";
 import type { Alert } from "./hold-down.ts";
 
-/** Facts that help people and contain no secret. A reason written by a worker stays in the log. */
-const toldDetails = [
+/** Details that help people and contain no secret. A reason that a worker wrote stays in the log. */
+const shownDetails = [
   "worker_id",
   "violation_type",
   "fail_code",
@@ -13,7 +13,7 @@ const toldDetails = [
   "key_id",
 ] as const;
 
-/** Events whose reason was written by the hub or by an administrator. */
+/** Events whose reason the hub or an administrator wrote. */
 const hubReasons: readonly string[] = [
   "LOCKDOWN",
   "TENANT_LOCKED",
@@ -38,7 +38,7 @@ export function alertText(alert: Alert, hub: string): Omit<NewMessage, "channel"
     ["call", alert.call],
     ["field", fieldsOf(alert.details["fields"])],
     ["job", alert.jobId],
-    ...toldDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
+    ...shownDetails.map((name): [string, unknown] => [name.replaceAll("_", " "), alert.details[name]]),
     ["why", hubReasons.includes(alert.event) ? alert.details["reason"] : null],
     ["worker is given no jobs until", timeOf(alert.details["paused_until"])],
     ["hub", hub],
@@ -67,7 +67,7 @@ export function alertText(alert: Alert, hub: string): Omit<NewMessage, "channel"
   };
 }
 
-/** What a tenant has caused in a minute beyond the alerts that were sent one by one. */
+/** The events that a tenant caused in a minute beyond the alerts that were sent one by one. */
 export function summaryText(summary: AlertSummary, hub: string): Omit<NewMessage, "channel"> {
   const { count, firstSeq, lastSeq, firstTs, ts, tenantId, events } = summary;
   const facts: [string, unknown][] = [

@@ -1,6 +1,6 @@
 import type { OutboxMessage } from "../../store/response-store.ts";
 
-/** A way to reach a person or a program outside. `send` rejects with a SendError if it fails. */
+/** A way to send messages to a person or a program. `send` rejects with a SendError if it fails. */
 export type Channel = {
   name: "telegram" | "smtp" | "webhook";
   send(message: OutboxMessage, signal: AbortSignal): Promise<void>;
@@ -24,7 +24,7 @@ export async function trySend(
 
 /** Its message contains no address and no secret, because it is logged. */
 export class SendError extends Error {
-  /** How long the other side asked us to wait. */
+  /** How long the receiver asked the hub to wait. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, retryAfterMs: number | null = null) {

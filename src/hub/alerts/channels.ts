@@ -5,7 +5,7 @@ import { smtpChannel } from "./smtp.ts";
 import { telegramChannel } from "./telegram.ts";
 import { webhookChannel } from "./webhook.ts";
 
-/** The channels that are completely configured; `checkAlertSettings` refuses incomplete ones before. */
+/** The channels that are configured; `checkAlertSettings` has refused incomplete ones. */
 export function openChannels(settings: HubSettings, clock: Clock): Channel[] {
   const { telegramBotToken, telegramChatId, telegramApiUrl, smtpUrl, alertFrom, alertTo } = settings;
   const channels: Channel[] = [];

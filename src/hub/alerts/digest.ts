@@ -8,7 +8,7 @@ import { waitingMax } from "./sender.ts";
 
 const roundMs = 30_000;
 const dayMs = 86_400_000;
-/** One act counts no more of the log than this. */
+/** The most records that one act counts. */
 const recordsPerTurn = 20_000;
 const rowsMax = 100;
 

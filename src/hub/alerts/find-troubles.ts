@@ -3,7 +3,10 @@ import type { WaitingQueue } from "../../store/queues/list-waiting-queues.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { Trouble } from "./troubles.ts";
 
-/** Workers that have fallen silent without leaving. A lockdown makes workers inactive that call all the time. */
+/**
+ * Workers that fell silent without leaving. Being inactive is not enough: a lockdown makes workers inactive that still
+ * call.
+ */
 export function findSilentWorkers(workers: readonly WorkerRecord[], silentSince: number): Trouble[] {
   return workers
     .filter(({ status, lastHeartbeat }) => status === "inactive" && lastHeartbeat < silentSince)
@@ -14,7 +17,7 @@ export function findSilentWorkers(workers: readonly WorkerRecord[], silentSince:
     }));
 }
 
-/** Types with jobs that no available worker may take, one for each tenant and type. */
+/** Types with jobs that no available worker may take, one entry for each tenant and type. */
 export function findStrandedTypes(
   queues: readonly WaitingQueue[],
   available: readonly WorkerRecord[],

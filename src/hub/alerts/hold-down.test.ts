@@ -13,7 +13,7 @@ function event(seq: number): LoggedEvent {
 const take = (held: HeldAlerts, seq: number, nowMs: number, key = "a") =>
   holdDown(held, event(seq), { key, level: "HIGH", nowMs });
 
-test("the first is told at once, the rest together when the time is over", () => {
+test("the first event is reported at once, and the rest together when the hold time ends", () => {
   const held: HeldAlerts = {};
   expect(take(held, 1, 0)).toMatchObject({ count: 1, firstSeq: 1 });
   expect(take(held, 2, minuteMs)).toBeNull();
@@ -26,21 +26,21 @@ test("the first is told at once, the rest together when the time is over", () =>
   expect(held).toEqual({});
 });
 
-test("another subject is another alert, but there is an end to how many are kept apart", () => {
+test("each subject has an alert of its own, up to a bound", () => {
   const held: HeldAlerts = {};
   for (let key = 0; key < 1_200; key++) take(held, key, 0, `key ${key}`);
   expect(Object.keys(held).length).toBeLessThanOrEqual(1_001);
   expect(takeDue(held, 10 * minuteMs)).toMatchObject([{ count: 1_200 - 1_001 }]);
 });
 
-test("one that may not be sent is not remembered", () => {
+test("an alert that may not be sent is not held", () => {
   const held: HeldAlerts = {};
   const refused = { key: "a", level: "HIGH" as const, nowMs: 0, maySend: () => false };
   expect(holdDown(held, event(1), refused)).toBeNull();
   expect(held).toEqual({});
 });
 
-test("what is told together has the details of the newest", () => {
+test("a combined alert has the details of its newest event", () => {
   const held: HeldAlerts = {};
   for (const seq of [1, 2, 3]) {
     holdDown(
@@ -55,7 +55,7 @@ test("what is told together has the details of the newest", () => {
 });
 
 test.each(["LOCKDOWN", "LOCKDOWN_LIFTED", "TENANT_LOCKED"] as const)(
-  "each %s is told at once, however soon after another",
+  "each %s is reported at once, however soon after another",
   (kind) => {
     const held: HeldAlerts = {};
     for (const seq of [1, 2, 3]) {

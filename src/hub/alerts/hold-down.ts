@@ -12,9 +12,9 @@ export type Alert = {
   ts: number;
   tenantId: string | null;
   jobId: string | null;
-  /** The user whose job it is, or else who called. */
+  /** The user whose job it is, or else the caller. */
   userId: string | null;
-  /** Who called, from `ipAddress`: for what a worker has found in a job, the worker. */
+  /** The caller, from `ipAddress`. If a worker found something in a job, that is the worker. */
   callerId: string | null;
   ipAddress: string | null;
   /** The method and the route that were called. */
@@ -26,40 +26,40 @@ type Held = { until: number; alert: Alert | null };
 export type HeldAlerts = Record<string, Held>;
 
 /**
- * The first event is reported at once; those that follow within this time are reported as one, so that a storm is two
- * messages.
+ * The first event is reported at once; those that follow within this time are reported together, so that a storm causes
+ * two messages.
  */
 const holdMs = 600_000;
 const keysMax = 1_000;
 
-type Given = {
-  /** Events with the same key are equal. Null: no other event is equal to this one, and it is never held back. */
+type HoldRule = {
+  /** Events with the same key are equal. An event with null is equal to no other one, and is never held back. */
   key: string | null;
   level: Severity;
   nowMs: number;
-  /** Asked before the first of its kind is sent; if it may not be, nothing is remembered of it here. */
+  /** Called before the first event of a key is sent. If it returns false, the event is not held either. */
   maySend?: (alert: Alert) => boolean;
 };
 
 /** Adds an event and returns the alert to send now, or null while equal ones are held back. */
-export function holdDown(held: HeldAlerts, event: LoggedEvent, given: Given): Alert | null {
-  if (given.key === null) return alertOf(event, given.level);
+export function holdDown(held: HeldAlerts, event: LoggedEvent, rule: HoldRule): Alert | null {
+  if (rule.key === null) return alertOf(event, rule.level);
   const isFull = Object.keys(held).length >= keysMax;
-  const key = isFull && held[given.key] === undefined ? event.event : given.key;
+  const key = isFull && held[rule.key] === undefined ? event.event : rule.key;
   const known = held[key];
   if (known === undefined) {
-    const alert = alertOf(event, given.level);
-    if (given.maySend?.(alert) === false) return null;
-    held[key] = { until: given.nowMs + holdMs, alert: null };
+    const alert = alertOf(event, rule.level);
+    if (rule.maySend?.(alert) === false) return null;
+    held[key] = { until: rule.nowMs + holdMs, alert: null };
     return alert;
   }
   const before = known.alert;
   known.alert =
     before === null
-      ? alertOf(event, given.level)
+      ? alertOf(event, rule.level)
       : {
-          // The newest is what holds now.
-          ...alertOf(event, given.level),
+          // The newest event describes the present state.
+          ...alertOf(event, rule.level),
           count: before.count + 1,
           firstSeq: before.firstSeq,
           firstTs: before.firstTs,

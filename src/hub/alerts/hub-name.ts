@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { HubDeps } from "../deps.ts";
 
-/** Tells a person who has several hubs which one writes: by its public address, else by its machine and home. */
+/** Names the hub for a person who has several: by its public address, else by its machine and home. */
 export function hubName({
   settings,
   home,

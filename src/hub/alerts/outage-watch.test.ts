@@ -47,7 +47,7 @@ const away = new WritError("STORE_UNAVAILABLE", "the database does not answer", 
   advice: "wait",
 });
 
-test("O-23 a database that is away alerts once, and once when it is back; a short gap does not", async () => {
+test("O-23 an outage of the database sends one alert when it begins and one when it ends; a short gap sends none", async () => {
   const { clock, outage, heard } = await setUp();
   outage.noticed(away);
   await clock.pass(2_000);
@@ -71,7 +71,7 @@ test("O-23 a database that is away alerts once, and once when it is back; a shor
 test.each([
   ["the database", { full: true }, "database"],
   ["outputs", { reason: "ENOSPC" }, "outputs and files"],
-])("O-23 a full disk of %s alerts once, and once when there is room", async (_, details, subject) => {
+])("O-23 a full disk of %s sends one alert, and another when there is room", async (_, details, subject) => {
   const { clock, outage, heard } = await setUp();
   const refuse = () => outage.noticed(new WritError("STORE_UNAVAILABLE", "it is full", details));
   await untilHeard(clock, heard, 1, refuse);

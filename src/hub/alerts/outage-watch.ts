@@ -6,7 +6,7 @@ import { hubName } from "./hub-name.ts";
 import { compareTroubles, type ToldTroubles, type Trouble, troubleText } from "./troubles.ts";
 
 const roundMs = 1_000;
-/** A database that is started again, or a connection that is made anew, is no trouble. */
+/** A restart of the database, or a new connection to it, takes less than this and is not reported. */
 const graceMs = 5_000;
 
 type WatchDeps = Pick<HubDeps, "clock" | "logger" | "outage" | "failures" | "home"> & {
@@ -14,8 +14,8 @@ type WatchDeps = Pick<HubDeps, "clock" | "logger" | "outage" | "failures" | "hom
 };
 
 /**
- * Tells people when the database is away or a disk of the hub is full, once when it begins and once when it is over. The
- * outbox is in that database, so these messages do not wait there; each hub tells what it has found itself.
+ * Alerts people when the database is away or a disk of the hub is full: once when that begins and once when it ends.
+ * The outbox is in that database, so these messages bypass it; each hub reports what it has found itself.
  */
 export function createOutageWatch(deps: WatchDeps, channels: readonly Channel[]): Service {
   const { clock, outage, failures, home } = deps;
@@ -34,7 +34,7 @@ export function createOutageWatch(deps: WatchDeps, channels: readonly Channel[])
     ];
     const nowMs = clock.nowMs();
     const compared = compareTroubles(told, found, { kinds: ["DATABASE_AWAY", "DISK_FULL"], nowMs });
-    // First: whatever becomes of the messages, they are not sent a second time.
+    // Before the messages are sent, so that a failure to send them does not repeat them.
     told = compared.told;
     for (const report of compared.reports)
       await sendAtOnce(deps, channels, signal, troubleText(report, { nowMs, hub: hubName(deps) }));

@@ -23,7 +23,7 @@ const failure: NewEvent = {
   origin: null,
 };
 
-test("an event that comes while the log is read is answered once", async () => {
+test("the responder answers an event once that arrives while it reads the log", async () => {
   const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
   const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
   const feed = new EventFeed(store, clock);
@@ -37,7 +37,7 @@ test("an event that comes while the log is read is answered once", async () => {
 
   let hasCome = false;
   const readEvents = async (filter: EventFilter) => {
-    // Between the look at how far the log goes and the read of it, the second one comes.
+    // The second event arrives between the query for the log's end and the read.
     if (!hasCome && filter.kinds !== undefined) {
       hasCome = true;
       await store.recordEvents({ events: [failure] });
@@ -59,7 +59,7 @@ test("an event that comes while the log is read is answered once", async () => {
   await store.recordEvents({ events: [failure] });
   await expect.poll(() => hasCome).toBe(true);
   await store.recordEvents({ events: [failure] });
-  // The responder writes events of its own, so the last of the three has no number that could be known before.
+  // The responder writes events of its own, so the number of the last of the three is not known in advance.
   const { last } = await store.eventRange();
   await expect.poll(async () => (await readPlace()).seq).toBeGreaterThanOrEqual(last);
   expect((await readPlace()).failures).toBe(3);
@@ -70,7 +70,7 @@ test("an event that comes while the log is read is answered once", async () => {
   }
 });
 
-test("an event is answered once, although what follows from it could not be recorded at first", async () => {
+test("the responder answers an event once although recording its consequences failed at first", async () => {
   const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
   const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
   const feed = new EventFeed(store, clock);
@@ -113,7 +113,7 @@ test("an event is answered once, although what follows from it could not be reco
   expect(await store.nextMessage({ channel: "webhook" })).toBeNull();
 });
 
-test("O-41 another hub that takes the lead in the middle of a round is no error, and the round is not lost", async () => {
+test("O-41 a change of leader in the middle of a round is not logged as an error, and the round is not lost", async () => {
   const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
   const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
   const feed = new EventFeed(store, clock);
@@ -151,7 +151,7 @@ test("O-41 another hub that takes the lead in the middle of a round is no error,
   expect(logged).toEqual([{ err: new Error("the disk is full") }]);
 });
 
-test("what a hub of an earlier version has held back is told", async () => {
+test("alerts that a hub of an earlier version held back are sent", async () => {
   const folder = mkdtempSync(join(tmpdir(), "writ-responder-"));
   const store = await openSqliteStore({ path: join(folder, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });
   const feed = new EventFeed(store, clock);

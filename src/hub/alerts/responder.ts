@@ -27,7 +27,7 @@ export function createResponder(deps: ResponderDeps): Service {
   const { clock, failures } = deps;
   const onError = unlessLeadLost((error) => failures.error(error, "the response to security events failed"));
   let position: LogPosition;
-  /** Events about the last turn that are not in the log yet. */
+  /** Events of the last turn that are not in the log yet. */
   let raised: NewEvent[] = [];
   const recordRaised = async (): Promise<void> => {
     if (raised.length > 0) await deps.store.recordEvents({ events: raised });
@@ -41,10 +41,10 @@ export function createResponder(deps: ResponderDeps): Service {
       if (lastSeq <= position.seq && !overdue) return;
       const events = await readNew(deps, position.seq);
       const readSeq = events.at(-1)?.seq ?? position.seq;
-      // Events since the last read may already have been handled, and must not be handled again.
+      // The page was not full, so everything up to `lastSeq` has been handled and is not read again.
       const seq = events.length === eventsPerTurn ? readSeq : Math.max(readSeq, lastSeq);
       const { memory, watch } = await answer(deps, { events, seq, memory: position.memory });
-      // At once: whatever fails from here on, these events were answered.
+      // Right after the answer, so that a failure from here on does not answer these events again.
       position = { seq, memory };
       raised = raiseMonitoring(deps, watch);
       await recordRaised();
@@ -52,7 +52,7 @@ export function createResponder(deps: ResponderDeps): Service {
   });
   return {
     name: rounds.name,
-    /** Before anybody can call: a new reader begins at the end of the log, and must not begin too late. */
+    /** Runs before the ports open: a new reader begins at the end of the log, and must not miss the first events. */
     async start() {
       position = await readPosition(deps);
       await rounds.start();
@@ -75,7 +75,7 @@ async function readPosition(deps: ResponderDeps): Promise<LogPosition> {
   return { seq, memory };
 }
 
-/** A hub of an earlier version has kept no budgets, and of an alert neither the first time nor the caller. */
+/** The memory of an earlier version has no budgets, and its alerts have neither the first time nor the caller. */
 function readMemory(text: string): Memory {
   const memory: Memory = { failures: [], held: {}, budgets: {}, ...(text === "" ? {} : JSON.parse(text)) };
   for (const one of Object.values(memory.held)) {
@@ -101,7 +101,7 @@ type Watched = { subject: string; until: number };
 
 type Turn = { events: LoggedEvent[]; seq: number; memory: Memory };
 
-/** What cannot be repeated, the messages, is stored together with the new position; the rest may be done again. */
+/** The messages must not be repeated, so they are stored together with the new position; the rest may be done again. */
 async function answer(
   deps: ResponderDeps,
   { events, seq, memory }: Turn,
@@ -109,7 +109,7 @@ async function answer(
   const nowMs = deps.clock.nowMs();
   const { held, budgets } = structuredClone({ held: memory.held, budgets: memory.budgets });
   let { failures } = memory;
-  // First, so that a new minute begins with a whole budget.
+  // Before new events are judged, so that a new minute begins with a whole budget.
   const summaries = takeSummaries(budgets, nowMs);
   const alerts: Alert[] = [];
   const mayBeSent = (alert: Alert): boolean => !isLimited(alert) || maySend(budgets, alert, nowMs);
@@ -140,7 +140,7 @@ async function ownerOfReporter(deps: ResponderDeps, event: LoggedEvent): Promise
   return deps.store.getWorkerOwner({ workerId, nowMs: deps.clock.nowMs() });
 }
 
-/** Only what concerns the whole hub is a reason for new keys. */
+/** Rotates the keys only if the alarm concerns the whole hub. */
 async function lock(deps: ResponderDeps, alarm: { tenantId: string | null; reason: string }): Promise<void> {
   const byHub = { reason: alarm.reason, userId: null, origin: null };
   if (alarm.tenantId === null) await lockDown(deps, { ...byHub, rotate: true });
@@ -185,7 +185,7 @@ async function advance(deps: ResponderDeps, turn: Answered): Promise<Watched[]> 
   return watch;
 }
 
-/** From now on their requests are recorded. Returns the events that say so. */
+/** Adds subjects to the watch list, whose requests are recorded from now on. Returns the events that say so. */
 function raiseMonitoring(deps: ResponderDeps, watch: Watched[]): NewEvent[] {
   const fresh = watch.filter(({ subject }) => !deps.watched.has(subject));
   for (const { subject, until } of watch) deps.watched.add(subject, until);

@@ -2,13 +2,13 @@ import { type EventKind, eventTable, type LoggedEvent, type Severity } from "../
 
 /** What an event requires beyond its record. */
 type Response = {
-  /** Administrators are told at once. */
+  /** Administrators are alerted at once. */
   alert: { level: Severity; key: string | null } | null;
-  /** Whose requests are recorded in full for a while: `worker:ID` or `tenant:ID`. */
+  /** The subject whose requests are recorded in full for a while: `worker:ID` or `tenant:ID`. */
   watch: string | null;
   /** The worker against which there is evidence. */
   block: string | null;
-  /** A suspicion that locks the hub by itself. */
+  /** The reason why the hub locks itself. */
   lockdown: string | null;
 };
 
@@ -24,10 +24,15 @@ const notices: readonly string[] = [
   "KEY_ROTATION_DUE",
 ];
 
-/** Each of these changes whether work is done, for a reason of its own, and comes once: it is not like the one before it. */
+/**
+ * Each of these events changes whether jobs run, for its own reason, so it is never combined with the one before it.
+ */
 const turns: readonly string[] = ["LOCKDOWN", "TENANT_LOCKED", "LOCKDOWN_LIFTED"] satisfies EventKind[];
 
-/** HIGH events of which a tenant may cause any number: so many alerts a minute are sent, and the rest is summed up. */
+/**
+ * HIGH events that a tenant can cause in any number. A limited number of alerts is sent each minute, and the rest is
+ * summed up.
+ */
 const limitedKinds: readonly string[] = [
   "INVALID_SIGNATURE",
   "PATH_TRAVERSAL_ATTEMPT",
@@ -63,21 +68,21 @@ export function responseTo(event: LoggedEvent): Response {
   if (kind === "KEY_COMPROMISE_SUSPECTED") {
     return { alert: alertOf(event), watch: null, block, lockdown: "a signing key may have leaked" };
   }
-  // Nobody is suspected of what a disk has done to a stored job.
+  // A damaged job in the store points to the disk, not to a suspect.
   const isSuspicious = eventTable[kind].severity === "HIGH" && !kind.startsWith("STORE_");
   const watch = isSuspicious ? subjectOf(event, block) : null;
   return { alert: alertOf(event), watch, block, lockdown: null };
 }
 
-/** Why a worker is blocked: the hub has written both, so people may read it wherever the block is shown. */
+/** Why a worker is blocked. The hub writes both parts, so they may be shown wherever the block is. */
 export function blockReason({ seq, event, details }: LoggedEvent): { reason: string; evidence: number } {
   const error = textOf(details["error"]);
   return { reason: error === null ? event : `${event}: ${error}`, evidence: seq };
 }
 
 /**
- * What is HIGH is reported for each subject, that is, who and which job; only equal events are reported together. Of
- * anything else, all events of a tenant are equal.
+ * HIGH events are reported for each subject, which is the caller and the job; only equal events are combined. All other
+ * events of a tenant and kind are equal.
  */
 function alertOf(event: LoggedEvent): Response["alert"] {
   const level = eventTable[event.event].severity;

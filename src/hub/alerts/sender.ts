@@ -7,10 +7,10 @@ import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { type Channel, type SendError, trySend } from "./channel.ts";
 
 const roundMs = 1_000;
-/** A channel that is down for a day keeps no more than this. */
+/** The most messages that wait for a channel that is down. */
 export const waitingMax = 1_000;
 const retryPause = { firstMs: 2_000, maxMs: 600_000 };
-/** After this time nobody needs the message any more, and it would only delay the newer ones. */
+/** After this time a message is out of date, and would only delay newer ones. */
 const givenUpMs = 24 * 3_600_000;
 
 /** Sends the messages in the outbox, each channel by itself and in order. Jobs never wait for any of this. */
@@ -28,7 +28,7 @@ export function createSender(deps: HubDeps, channels: readonly Channel[]): Servi
   });
 }
 
-/** False if there is nothing to do now. */
+/** Resolves with false if no message is due. */
 async function sendNext(deps: HubDeps, channel: Channel, stopping: AbortSignal): Promise<boolean> {
   const message = await deps.store.nextMessage({ channel: channel.name });
   if (message === null || message.dueAt > deps.clock.nowMs()) return false;

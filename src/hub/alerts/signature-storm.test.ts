@@ -12,7 +12,10 @@ function alarmsOf(events: LoggedEvent[]): number[] {
   return lockedBy(events).map(([number]) => number);
 }
 
-/** The same with what is locked. A worker `acme-1` belongs to tenant acme, `gone` to nobody, others to the hub. */
+/**
+ * The same with what is locked. A worker `acme-1` belongs to tenant acme, `gone` is not known, and others belong to the
+ * hub.
+ */
 function lockedBy(events: LoggedEvent[]): [number, string | null][] {
   let failures: Failure[] = [];
   return events.flatMap((event, index) => {
@@ -30,47 +33,47 @@ function ownerOf(workerId: string): { tenantId: string | null } | null {
 const many = (count: number, stepMs: number, detailsOf: (index: number) => Record<string, unknown>) =>
   Array.from({ length: count }, (_, index) => failure(index * stepMs, detailsOf(index)));
 
-test("what two workers report raises no alarm, however much it is", () => {
+test("reports of two workers raise no alarm, however many there are", () => {
   expect(alarmsOf(many(100, 10, (index) => ({ worker_id: `w${index % 2}` })))).toEqual([]);
 });
 
-test("what comes slowly raises none", () => {
+test("failures that arrive slowly raise no alarm", () => {
   expect(alarmsOf(many(50, 7_000, () => ({ worker_id: null })))).toEqual([]);
 });
 
-test("what workers report and what the hub saw are not added up", () => {
+test("reports of workers and failures that the hub found are counted apart", () => {
   expect(alarmsOf(many(18, 10, (index) => ({ worker_id: index % 2 === 0 ? null : `w${index}` })))).toEqual(
     [],
   );
 });
 
-test("the tenth that the hub saw itself raises one, and the count begins anew", () => {
+test("the tenth failure that the hub found raises an alarm, and the count starts again", () => {
   expect(alarmsOf(many(19, 10, () => ({ worker_id: null })))).toEqual([10]);
 });
 
-test("A4: a bad receipt counts against nobody but its worker", () => {
+test("A4: a bad receipt counts only against its worker", () => {
   const receipts = many(40, 10, (index) => ({ worker_id: `w${index}`, evidence_against: `w${index}` }));
   expect(alarmsOf(receipts)).toEqual([]);
 });
 
-test("A4: one damaged document that is read again and again raises none", () => {
+test("A4: one damaged document that is read repeatedly raises no alarm", () => {
   const reads = many(40, 10, () => ({ worker_id: null })).map((event) => ({ ...event, jobId: "one" }));
   expect(alarmsOf(reads)).toEqual([]);
 });
 
-test("A4: reports of a tenant's own workers lock that tenant and add up with nobody else's", () => {
+test("A4: reports of a tenant's own workers lock that tenant and are counted apart from others", () => {
   expect(lockedBy(many(10, 10, (index) => ({ worker_id: `acme-${index % 3}` })))).toEqual([[10, "acme"]]);
   const mixed = ["acme-1", "globex-1", "w1"];
   expect(lockedBy(many(27, 10, (index) => ({ worker_id: mixed[index % 3] })))).toEqual([]);
   expect(lockedBy(many(40, 10, () => ({ worker_id: "gone" })))).toEqual([]);
 });
 
-test("A4: a tenant's flood does not displace what shared workers report", () => {
+test("A4: a tenant's flood does not displace the reports of shared workers", () => {
   const shared = many(9, 10, (index) => ({ worker_id: `w${index % 3}` }));
   const flood = many(500, 1, () => ({ worker_id: "acme-1" }));
   expect(lockedBy([...shared, ...flood, failure(600, { worker_id: "w1" })])).toEqual([[510, null]]);
 });
 
-test("the tenth that three workers report raises one", () => {
+test("the tenth report of three workers raises an alarm", () => {
   expect(alarmsOf(many(10, 10, (index) => ({ worker_id: `w${index % 3}` })))).toEqual([10]);
 });

@@ -8,21 +8,21 @@ import { workerOf } from "./response-rules.ts";
  */
 export type Failure = { ts: number; by: string | null; tenantId: string | null; jobId: string | null };
 
-/** What must be locked, and why: the hub, or only one tenant. */
+/** What must be locked, and why: one tenant, or the hub if `tenantId` is null. */
 type Alarm = { tenantId: string | null; reason: string };
 
 const windowMs = 60_000;
 const failuresMax = 10;
-/** A single worker could be lying or misconfigured. */
+/** Fewer workers could be lying or misconfigured. */
 const reportersMin = 3;
-/** Remembering more of one source is not needed to decide; the newest count. */
+/** The newest failures of a source are enough to decide. */
 const rememberedMax = 200;
 
 /**
- * Adds a failure to those remembered and returns what must be locked, or null. Documents that the hub found damaged count
- * by themselves. Reports count only if several workers of one owner make them: those of shared workers against the hub,
- * those of a tenant's workers against that tenant alone, which could have invented them. `owner` is that of the reporting
- * worker, null if it is not known any more. Why: ADR 0026, ADR 0099.
+ * Adds a failure to those remembered and returns what must be locked, or null. Documents that the hub found damaged
+ * count by themselves. Reports count only if several workers of one owner make them: those of shared workers against
+ * the hub, those of a tenant's workers against that tenant alone, which could have invented them. `owner` is the owner
+ * of the reporting worker, null if the worker is no longer known. Why: ADR 0026, ADR 0099.
  */
 export function addFailure(
   failures: readonly Failure[],
@@ -32,7 +32,7 @@ export function addFailure(
   const recent = failures.filter(({ ts }) => ts > event.ts - windowMs);
   const failure = failureOf(event, owner);
   if (failure === null) return { failures: recent, alarm: null };
-  // Each source counts alone: what one tenant reports neither adds to nor displaces what others do.
+  // Each source counts alone: reports of one tenant neither add to nor displace those of others.
   const others = recent.filter((one) => !isSameSource(one, failure));
   const same = [...recent.filter((one) => isSameSource(one, failure)), failure].slice(-rememberedMax);
   const reason = failure.by === null ? damagedDocuments(same) : reportedSignatures(same);
@@ -42,8 +42,8 @@ export function addFailure(
 }
 
 /**
- * Null for what does not count: a bad receipt is evidence against its worker alone, which is blocked for it, and a count of
- * refusals tells of no new one.
+ * Null for an event that does not count: a bad receipt is evidence against its worker alone, which is blocked for it,
+ * and a count of refusals contains no new one.
  */
 function failureOf(event: LoggedEvent, owner: WorkerOwner | null): Failure | null {
   const { evidence_against: against, violation_type: violation, folded } = event.details;
@@ -58,7 +58,7 @@ function isSameSource(a: Failure, b: Failure): boolean {
   return (a.by === null) === (b.by === null) && a.tenantId === b.tenantId;
 }
 
-/** One damaged document that is read ten times is still one. */
+/** Counts documents, not reads: one damaged document that is read ten times is still one. */
 function damagedDocuments(found: Failure[]): string | null {
   const documents = new Set(found.map(({ jobId }) => jobId)).size;
   if (documents < failuresMax) return null;

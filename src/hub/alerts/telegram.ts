@@ -21,6 +21,7 @@ export function telegramChannel({ botToken, chatId, apiUrl }: TelegramSettings):
       }).catch((error: unknown) => {
         throw withoutAddress("Telegram", error);
       });
+      // Without a JSON body, the status is all that is known.
       const answer = (await response.json().catch(() => null)) as TelegramAnswer | null;
       if (response.ok && answer?.ok === true) return;
       const retryAfterSec = answer?.parameters?.retry_after;

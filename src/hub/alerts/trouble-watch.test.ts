@@ -5,7 +5,7 @@ import { type MemoryHub, startMemoryHub } from "../../../test/support/memory-hub
 import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import { createTroubleWatch } from "./trouble-watch.ts";
 
-/** A hub whose watch runs by a clock of its own, and what it has to say, one line for each message. */
+/** A hub whose watch runs by a clock of its own, and its messages, one line for each. */
 async function setUp() {
   const hub = await startMemoryHub(stillEnv);
   onTestFinished(() => hub.stop());
@@ -35,13 +35,13 @@ async function setUp() {
 const next = (hub: MemoryHub) => hub.store.nextMessage({ channel: "webhook" });
 const polled = { interval: 5, timeout: 30_000 };
 
-test("O-23 a worker that falls silent alerts once, also after a restart, and once when it is back", async () => {
+test("O-23 a worker that falls silent sends one alert, even across a restart, and one when it is back", async () => {
   const { hub, hand, told, startWatch } = await setUp();
   await registerWorker(hub, { worker_id: "long-gone" });
   await hand.pass(60_000);
   const retire = () => hub.store.retireSilentWorkers({ silentSince: Date.now() + 60_000, nowMs: Date.now() });
   await retire();
-  // Who was silent before anybody watched is no news.
+  // A worker that was silent before the first watch is not reported.
   const first = await startWatch();
   await expect
     .poll(async () => (await hub.store.getLogReader({ name: "troubles" })).memory)
@@ -55,7 +55,7 @@ test("O-23 a worker that falls silent alerts once, also after a restart, and onc
   await expect.poll(told, polled).toEqual(["WORKER_SILENT begun builder", "WORKER_SILENT over builder"]);
 });
 
-test("O-23 workers that a lockdown took offline are silent only if they do not call after it", async () => {
+test("O-23 workers that a lockdown took offline count as silent only if they do not call after it", async () => {
   const { hub, hand, told, startWatch } = await setUp();
   await registerWorker(hub, { worker_id: "builder" });
   await hub.must("POST", "/lockdown", { token: hub.admin, body: { reason: "drill" } });
@@ -69,7 +69,7 @@ test("O-23 workers that a lockdown took offline are silent only if they do not c
   await expect.poll(told, polled).toEqual(["WORKER_SILENT begun builder"]);
 });
 
-test("O-23 jobs that no worker takes alert once for their type, and once when a worker is there", async () => {
+test("O-23 jobs that no worker takes send one alert for their type, and one when a worker is there", async () => {
   const { hub, told, startWatch } = await setUp();
   await startWatch();
   await registerWorker(hub, { worker_id: "other", types: ["else"] });

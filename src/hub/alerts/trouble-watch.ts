@@ -7,7 +7,7 @@ import { waitingMax } from "./sender.ts";
 import { compareTroubles, type ToldTroubles, type Trouble, troubleText } from "./troubles.ts";
 
 const roundMs = 5_000;
-/** A worker that is started again, or whose first job is submitted before it is there, is no trouble. */
+/** A worker that restarts, or that starts after its first job was submitted, needs less than this. */
 const graceMs = 60_000;
 const readerName = "troubles";
 
@@ -17,23 +17,23 @@ type WatchDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "failures
 };
 
 /**
- * Tells people when a worker has fallen silent, or when jobs wait that no worker takes, once when it begins and once when
- * it is over. What they were told is stored with the messages, so neither a restart nor another leader tells it again.
+ * Alerts people when a worker has fallen silent, or when jobs wait that no worker takes: once when that begins and once
+ * when it ends. What was reported is stored with the messages, so neither a restart nor another leader repeats it.
  */
 export function createTroubleWatch(deps: WatchDeps): Service {
   const { store, clock, logger, failures } = deps;
   const onError = (error: unknown) =>
     failures.error(error, "workers and queues could not be checked for troubles");
-  /** Since when a type waits, for as long as this hub leads. */
+  /** When each type began to wait, as far as this hub has seen it as leader. */
   const waitsSince = new Map<string, number>();
   return repeat({ name: "trouble watch", intervalMs: roundMs, clock, onError }, async () => {
-    // While the hub is locked nobody works, and everybody was told why.
+    // While the hub is locked no worker runs jobs, and the lockdown has an alert of its own.
     if ((await store.getLockdown()) !== null) return;
     const { memory } = await store.getLogReader({ name: readerName });
     const nowMs = clock.nowMs();
     const workers = await store.listWorkers();
     const silent = findSilentWorkers(workers, nowMs - deps.settings.workerInactiveMs);
-    // Whoever fell silent before anybody watched is no news.
+    // A worker that fell silent before the first watch is not reported.
     const before: ToldTroubles = memory === "" ? asTold(silent) : (JSON.parse(memory) as ToldTroubles);
     const available = workers.filter(
       (worker) => unavailable(worker, nowMs) === null && deps.keys.signerFor(worker.keyIds, nowMs) !== null,
@@ -65,7 +65,7 @@ function asTold(silent: readonly Trouble[]): ToldTroubles {
   return { WORKER_SILENT: { toldAtMs: 0, troubles } };
 }
 
-/** Those that have lasted long enough. One that people were told of needs no second grace after a restart. */
+/** The troubles that have lasted long enough. One that was reported needs no second grace period after a restart. */
 function lastingOf(
   troubles: readonly Trouble[],
   { since, told, nowMs }: { since: Map<string, number>; told: ToldTroubles; nowMs: number },

@@ -9,7 +9,7 @@ const silent = (subject: string): Trouble => ({
   says: `worker ${subject} is silent`,
 });
 
-/** Looks once a minute at what is found then; gives what was told each time. */
+/** Compares the findings of each round; returns what each round reported. */
 function tellings(rounds: Trouble[][], stepMs = minuteMs): string[][] {
   let told: ToldTroubles = {};
   return rounds.map((found, index) => {
@@ -21,12 +21,12 @@ function tellings(rounds: Trouble[][], stepMs = minuteMs): string[][] {
   });
 }
 
-test("O-23 a trouble is told once when it begins, and once when it is over", () => {
+test("O-23 a trouble is reported once when it begins and once when it ends", () => {
   const rounds = [[silent("a")], [silent("a")], [silent("a"), silent("b")], [silent("b")], [], []];
   expect(tellings(rounds)).toEqual([["begun a"], [], ["begun b"], ["over a"], ["over b"], []]);
 });
 
-test("O-23 many at once are one message, which lists a few of them", () => {
+test("O-23 many troubles at once are one message, which lists a few of them", () => {
   const many = Array.from({ length: 50 }, (_, index) => silent(`w${index}`));
   const { reports } = compareTroubles({}, many, { kinds, nowMs: 0 });
   expect(reports).toHaveLength(1);
@@ -38,7 +38,7 @@ test("O-23 many at once are one message, which lists a few of them", () => {
   expect(JSON.parse(data)).toMatchObject({ event: "WORKER_SILENT", state: "begun", count: 50 });
 });
 
-test("the message that a trouble is over begins with what is true now, and names the hub", () => {
+test("the message about the end of a trouble begins with the present state and names the hub", () => {
   const report = { kind: "DISK_FULL", state: "over" } as const;
   const troubles = [{ subject: "database", says: "the disk of the database is full" }];
   const { body, data } = troubleText({ ...report, troubles }, { nowMs: 0, hub: "box:/srv/writ" });
@@ -50,7 +50,7 @@ test("the message that a trouble is over begins with what is true now, and names
   expect(JSON.parse(data)).toMatchObject({ state: "over", hub: "box:/srv/writ" });
 });
 
-test("O-23 one that comes and goes is told at most once a minute, and nothing that is over by then", () => {
+test("O-23 a trouble that comes and goes is reported at most once a minute, and not at all if it has ended by then", () => {
   const flapping = [[silent("a")], [], [silent("a")], [], [silent("a")], [], []];
   expect(tellings(flapping, minuteMs / 6)).toEqual([["begun a"], [], [], [], [], [], ["over a"]]);
 });

@@ -1,23 +1,23 @@
 import type { Severity } from "../../core/events.ts";
 import type { NewMessage } from "../../store/response-store.ts";
 
-/** What keeps jobs from running although nobody has done anything wrong. */
+/** Conditions that keep jobs from running and are no security event. */
 type TroubleKind = "WORKER_SILENT" | "NO_WORKER" | "DATABASE_AWAY" | "DISK_FULL";
 
 /** One thing that is wrong now. `subject` tells it apart from others of its kind; `says` is a line for people. */
 export type Trouble = { kind: TroubleKind; subject: string; says: string };
 
-/** A change that people are told: troubles that have begun, or are over. */
+/** A change that is reported: troubles that have begun, or have ended. */
 type TroubleReport = { kind: TroubleKind; state: "begun" | "over"; troubles: Omit<Trouble, "kind">[] };
 
-/** What people were told last, by kind. */
+/** The troubles that were reported and have not ended, by kind. */
 export type ToldTroubles = Partial<
   Record<TroubleKind, { toldAtMs: number; troubles: Record<string, string> }>
 >;
 
-/** A worker that comes and goes is told at most this often; what is over before that is not told at all. */
+/** A trouble that comes and goes is reported at most this often; one that ends before that is not reported. */
 const pauseMs = 60_000;
-/** No more than this are remembered, and told, for each kind. */
+/** The most troubles of a kind that are remembered and reported. */
 const troublesMax = 500;
 const linesMax = 20;
 
@@ -38,7 +38,7 @@ const advice: Record<TroubleKind, string> = {
     "Running jobs continue; one whose output has no room on its worker's disk waits, until its time limit.",
 };
 
-/** What is true again when a trouble is over. */
+/** The sentence for the end of a trouble. */
 const endings: Record<TroubleKind, (subject: string) => string> = {
   WORKER_SILENT: (workerId) => `worker ${workerId} is back, or was removed`,
   NO_WORKER: (type) => `no jobs wait any more that no worker takes: ${type}`,
@@ -46,7 +46,9 @@ const endings: Record<TroubleKind, (subject: string) => string> = {
   DISK_FULL: (disk) => `there is room on the disk again: ${disk}`,
 };
 
-/** Compares what is wrong now with what people were told. Gives what to tell, and what they know then. */
+/**
+ * Compares the present troubles with those that were reported. Returns what to report, and what is reported after that.
+ */
 export function compareTroubles(
   told: ToldTroubles,
   found: readonly Trouble[],

@@ -6,8 +6,8 @@ import type { HubDeps } from "../deps.ts";
 const roundMs = 4_000;
 
 /**
- * Whose requests are recorded in full. Kept in memory, because every request checks it; the store keeps it over a
- * restart.
+ * The workers and tenants whose requests are recorded in full. Kept in memory, because every request checks it; the
+ * store keeps it across restarts.
  */
 export class WatchList {
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class WatchList {
   }
 }
 
-/** The responder adds to the list, and runs at the hub that leads; the others read what it has stored. */
+/** The responder runs at the leading hub and adds to the list; the other hubs read what it has stored. */
 export function createWatchListReader({ watched, store, leadership, clock, failures }: HubDeps): Service {
   const onError = (error: unknown) => failures.error(error, "the watch list could not be read");
   return repeat({ name: "watch list", intervalMs: roundMs, clock, onError }, async () => {

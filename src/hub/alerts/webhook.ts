@@ -6,7 +6,7 @@ type WebhookSettings = { url: string; secret: string };
 
 /**
  * A POST with a JSON body. `Writ-Signature` is the HMAC-SHA256, in hex, of the timestamp, a dot and the body, so that a
- * receiver can refuse what is forged or old. `Writ-Delivery` is the same if a message is delivered twice.
+ * receiver can refuse forged or old messages. `Writ-Delivery` is the same if a message is delivered twice.
  */
 export function webhookChannel({ url, secret }: WebhookSettings, clock: Clock): Channel {
   return {

@@ -3,7 +3,8 @@ import type { EventKind } from "../../core/events.ts";
 import type { SealedRecord } from "../../store/log/audit-record.ts";
 
 /**
- * What people do beside submitting, which is mostly the work of programs. Of the last two, only some are: see `isByPerson`.
+ * Events of acts by people. Submitting is left out, because mostly programs do it. Of the last two kinds only some are
+ * by people: see `isByPerson`.
  */
 export const kindsOfPeople: EventKind[] = [
   "JOBS_CHANGED",
@@ -38,12 +39,12 @@ export const kindsOfPeople: EventKind[] = [
 
 const workerPaths: ReadonlySet<string> = new Set(Object.values(workerRoutes).map(({ path }) => path));
 
-/** Whether a record of these kinds is the act of a person, and not of the hub, of a worker, or a part of a bulk act. */
+/** Whether a record of these kinds is an act of a person, and not of the hub or a worker or a part of a bulk act. */
 export function isByPerson({ event, user_id, details, context: { endpoint } }: SealedRecord): boolean {
   if (event === "JOBS_CHANGED" || event === "LOGIN_FAILED") return true;
   if (user_id === null || endpoint === "/jobs/bulk") return false;
   if (endpoint !== null && workerPaths.has(endpoint)) return false;
-  // A worker removes itself by the call with which a person removes it, and may be refused anywhere.
+  // A worker removes itself with the same call as a person, and any call of a worker can be refused.
   if (details["by"] === "worker") return false;
   if (event === "PERMISSION_DENIED" || event === "PATH_TRAVERSAL_ATTEMPT")
     return details["role"] !== "worker";

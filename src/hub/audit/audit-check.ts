@@ -6,7 +6,7 @@ import { type AuditVerdict, verifyAudit } from "./verify-audit.ts";
 
 type Deps = Pick<HubDeps, "home" | "settings" | "clock" | "store" | "failures">;
 
-/** The last check of the audit trail that somebody has asked this hub for. */
+/** The last check of the audit trail that was requested from this hub. */
 export type AuditCheckState =
   | { status: "none" }
   | { status: "running"; startedAt: number; through: number; last: number }
@@ -26,7 +26,7 @@ export class AuditCheck {
     return this.#state;
   }
 
-  /** A check that runs already is left to finish. */
+  /** A check that is already running continues. */
   async start(): Promise<AuditCheckState> {
     if (this.#state.status === "running") return this.#state;
     const startedAt = this.#deps.clock.nowMs();

@@ -7,8 +7,8 @@ import { type SigningKey, signText, type VerifyingKey, verifyText } from "../../
 import type { AuditMark } from "../../store/audit-store.ts";
 
 /**
- * Outside the database, so that somebody with access only to the database cannot cut off the tail unnoticed.
- * Why: ADR 0014.
+ * Outside the database, so that a person with access only to the database cannot cut off the tail unnoticed. Why: ADR
+ * 0014.
  */
 export const marksPath = (home: string): string => join(home, "audit-heads.ndjson");
 
@@ -18,8 +18,11 @@ export const marksPath = (home: string): string => join(home, "audit-heads.ndjso
 const linesKept = 1_000;
 const linesMax = 2 * linesKept;
 
-export function signMark(key: SigningKey, said: Pick<AuditMark, "audit" | "seq" | "hash" | "ts">): AuditMark {
-  return { ...said, key_id: key.keyId, signature: signText(key, textOf(said)) };
+export function signMark(
+  key: SigningKey,
+  unsigned: Pick<AuditMark, "audit" | "seq" | "hash" | "ts">,
+): AuditMark {
+  return { ...unsigned, key_id: key.keyId, signature: signText(key, textOf(unsigned)) };
 }
 
 export function isMarkValid(mark: AuditMark, keys: ReadonlyMap<string, VerifyingKey>): boolean {
@@ -27,7 +30,7 @@ export function isMarkValid(mark: AuditMark, keys: ReadonlyMap<string, Verifying
   return key !== undefined && verifyText(key, textOf(mark), mark.signature);
 }
 
-/** The field `audit` distinguishes it from everything else that the key signs. */
+/** The field `audit` distinguishes a mark from everything else that the key signs. */
 function textOf({ audit, seq, hash, ts }: Pick<AuditMark, "audit" | "seq" | "hash" | "ts">): string {
   return canonicalize({ audit, hash, seq, ts });
 }
@@ -48,7 +51,7 @@ export async function appendMark(home: string, mark: AuditMark): Promise<void> {
   }
 }
 
-/** Where the chain starts must be kept; of the heads, the newest are enough. */
+/** The marks of the chain's start must be kept; of the heads, the newest are enough. */
 export async function shortenMarks(home: string): Promise<void> {
   const { marks, torn } = await readMarks(home);
   if (marks.length <= linesMax && torn === 0) return;
@@ -80,6 +83,7 @@ function parseMark(line: string): AuditMark | null {
     const texts = [mark.audit, mark.hash, mark.key_id, mark.signature];
     return isWhole && texts.every((text) => typeof text === "string") ? mark : null;
   } catch {
+    // Half a line, from a crash in the middle of a write.
     return null;
   }
 }

@@ -38,7 +38,7 @@ export class ChainCheck {
     return this.#unsigned === null ? 0 : Date.parse(this.#unsigned.to) - Date.parse(this.#unsigned.from);
   }
 
-  /** Something is missing before this record. In a log that is full of holes, it is no longer asked why. */
+  /** Whether records are missing before this one. In a log with too many gaps the reason is no longer looked up. */
   hasGapBefore(seq: number): boolean {
     return seq > this.lastSeq + 1 && this.#faultCount < faultsMax;
   }
@@ -55,7 +55,9 @@ export class ChainCheck {
     this.lastHash = start.hash;
   }
 
-  /** Continues after a record of which only the seal is here: it and all before it are in files of another home. */
+  /**
+   * Continues after a record whose seal alone is present: the record and all before it are in files of another home.
+   */
   continueAfter(seq: number, hash: string): void {
     this.lastSeq = seq;
     this.lastHash = hash;
@@ -71,13 +73,14 @@ export class ChainCheck {
     const { seq } = record;
     this.#inserted();
     if (seq <= this.lastSeq) {
-      // What is before the signed start was about to be removed by retention.
+      // Retention was about to remove the records before the signed start.
       if (this.#records > 0) this.fault(seq, "is in the wrong position: inserted twice or reordered");
       return;
     }
     const isGap = this.#missing(seq);
     if (!isGap && record.prev_hash !== this.lastHash) this.fault(seq, "does not follow the record before it");
-    // In the table, a record knows its predecessor only by its position; if that is gone, its hash proves nothing.
+    // A record in the table has its predecessor only by position. If the predecessor is missing, the record's hash
+    // proves nothing.
     else if (stored !== computed && !(isGap && record.prev_hash === this.lastHash))
       this.fault(seq, "was changed after it was sealed");
     if (seq > this.#lastHead) {
@@ -106,7 +109,10 @@ export class ChainCheck {
     this.#unsealedCount++;
   }
 
-  /** How many records the hub has counted, and how many of them the home knew before the check. */
+  /**
+   * Compares the end with the number of records that the hub has counted, and the number that the home knew before the
+   * check.
+   */
   end({ lastWritten, lastKnown }: { lastWritten: number; lastKnown: number }): void {
     const seen = this.#pending.at(-1) ?? this.lastSeq;
     if (this.#lastHead > this.lastSeq) {

@@ -30,7 +30,11 @@ export async function listColdDays(auditDir: string): Promise<string[]> {
 export async function appendCold(auditDir: string, day: string, records: SealedRecord[]): Promise<void> {
   await mkdir(auditDir, { recursive: true, mode: 0o700 });
   const path = coldPath(auditDir, day);
-  const before = await readFile(path).catch(() => Buffer.alloc(0));
+  const before = await readFile(path).catch((error: unknown) => {
+    // The first records of the day. Any other error must not replace the file.
+    if (hasCode(error, "ENOENT")) return Buffer.alloc(0);
+    throw error;
+  });
   const added = await compress(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
   await writePrivateFile(path, Buffer.concat([before, added]));
 }
@@ -39,7 +43,7 @@ export async function removeCold(auditDir: string, day: string): Promise<void> {
   await unlink(coldPath(auditDir, day));
 }
 
-/** The hub, or somebody else, has removed the file since it was listed. */
+/** Whether the file was removed after it was listed. */
 export function isGone(error: unknown): boolean {
   return hasCode(error, "ENOENT");
 }

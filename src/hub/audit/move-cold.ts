@@ -6,7 +6,7 @@ import { type SealerDeps, saveMark } from "./sealer.ts";
 
 const dayMs = 86_400_000;
 const recordsPerTurn = 500;
-/** How much is compressed at once; a larger day becomes a file of several pieces. */
+/** The most records that are compressed at once; a larger day becomes a file of several pieces. */
 const recordsPerPiece = 50_000;
 
 type MoveDeps = SealerDeps & Pick<HubDeps, "settings"> & { auditDir: string };
@@ -75,7 +75,7 @@ async function lastColdSeq(deps: MoveDeps): Promise<number> {
   return last;
 }
 
-/** The hub signs where the chain begins from then on; otherwise a removed file would count as missing. */
+/** The hub signs the new start of the chain; otherwise a removed file would count as missing. */
 async function forgetOld(deps: MoveDeps, keptFrom: string): Promise<void> {
   const days = await listColdDays(deps.auditDir);
   const old = days.filter((day) => day < keptFrom);

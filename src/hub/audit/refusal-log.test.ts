@@ -15,7 +15,7 @@ function refusal(caller: string, subject?: string): Refusal {
   return { event: "PERMISSION_DENIED", tenantId: "acme", jobId: "j", origin: null, details, caller, subject };
 }
 
-test("A11: of one caller's refusals the first is whole and the others are one count", async () => {
+test("A11: a caller's first refusal is recorded whole and the others as one count", async () => {
   const { log, written } = logOf();
   for (let count = 0; count < 500; count++) await log.record(refusal("t1"));
   await log.record(refusal("t2"));
@@ -29,7 +29,7 @@ test("A11: of one caller's refusals the first is whole and the others are one co
   expect(written[2]!.details).toEqual({ role: "user", folded: 499, since: expect.any(Number) });
 });
 
-test("A11: a caller with ever new subjects has a few records and a count", async () => {
+test("A11: a caller with endless new subjects gets a few records and a count", async () => {
   const { log, written } = logOf();
   for (let count = 0; count < 500; count++) await log.record(refusal("t1", `job ${count}`));
   await log.stop();
@@ -49,12 +49,12 @@ test("a subject whose minute is over makes room for one new subject, and not for
   expect(written).toHaveLength(10);
   await clock.pass(31_000);
   for (let count = 10; count < 20; count++) await log.record(refusal("t1", `job ${count}`));
-  // One of them has a record of its own, and the first of the others stands for all of them.
+  // One of them has its own record, and the first of the others represents the rest.
   expect(written).toHaveLength(12);
   await log.stop();
 });
 
-test("what a store cannot record is counted until it can", async () => {
+test("refusals are counted while the store cannot record them", async () => {
   const clock = handClock();
   const written: NewEvent[] = [];
   let isAway = true;

@@ -5,9 +5,9 @@ import type { Store } from "../../store/store.ts";
 
 /** A refusal to be recorded. */
 export type Refusal = Omit<NewEvent, "ts" | "ownerId"> & {
-  /** Who was refused: the id of a token, or else what a flood would have in common. */
+  /** The refused caller: the id of a token, or else a trait that the calls of a flood have in common. */
   caller: string;
-  /** What was refused, such as a route and a job. A caller's first few subjects have records of their own. */
+  /** What was refused, for example a route and a job. A caller's first few subjects have records of their own. */
   subject?: string;
 };
 
@@ -16,7 +16,7 @@ type Count = {
   folded: number;
   since: number;
   until: number;
-  /** Whose subject it counts; null if it counts many subjects, or many callers. */
+  /** The caller whose subject it counts; null if it counts many subjects or many callers. */
   group: string | null;
 };
 
@@ -24,15 +24,18 @@ const windowMs = 60_000;
 const roundMs = 1_000;
 /** More subjects of one caller than this in a minute are counted together. */
 const subjectsMax = 10;
-/** More counts than this at a time are kept by kind of event only. */
+/** Beyond this number, counts are kept by kind of event only. */
 const countsMax = 10_000;
-/** What a record of many refusals keeps of the first. The rest differs from one to the next, or must be acted on once. */
+/**
+ * The details that a record of many refusals takes from the first. Other details differ from one to the next, or must
+ * be acted on once.
+ */
 const keptDetails = ["role", "token_id", "worker_id", "violation_type", "act"] as const;
 
 /**
- * Records refusals without letting anybody fill the audit trail with them: of one caller, the first of a kind in a minute is
- * recorded whole, and the others are counted and recorded as one when the minute is over. A hub that is killed loses at
- * most the counts of the last minute; what cannot be recorded now is counted on. Why: ADR 0026.
+ * Records refusals so that no caller can fill the audit trail with them: for each caller, the first of a kind in a
+ * minute is recorded whole, and the others are counted and recorded as one when the minute ends. A hub that is killed
+ * loses at most the counts of the last minute; while the store cannot record them, counting continues. Why: ADR 0026.
  */
 export class RefusalLog implements Service {
   readonly name = "refusal log";
@@ -60,9 +63,9 @@ export class RefusalLog implements Service {
     await this.#writeCounts(() => true);
   }
 
-  /** Resolves when it is recorded, or at once if it is only counted. */
+  /** Resolves when the refusal is recorded, or at once if it is only counted. */
   async record(refusal: Refusal): Promise<void> {
-    const { key, group } = this.#placeOf(refusal);
+    const { key, group } = this.#keyOf(refusal);
     const known = this.#counts.get(key);
     if (known !== undefined) {
       known.folded++;
@@ -79,7 +82,7 @@ export class RefusalLog implements Service {
     }
   }
 
-  /** To what is counted under this key by now, if there is anything. */
+  /** Adds to the present count of this key, if there is one. */
   #add(key: string, count: Count): void {
     const known = this.#counts.get(key);
     if (known !== undefined) {
@@ -92,8 +95,8 @@ export class RefusalLog implements Service {
     this.#addSubjects(count.group, 1);
   }
 
-  /** Under which key a refusal is counted, and whether that is one of its caller's subjects. */
-  #placeOf({ event, caller, subject = "" }: Refusal): { key: string; group: string | null } {
+  /** The key under which a refusal is counted, and its caller's group if that key is one of the caller's subjects. */
+  #keyOf({ event, caller, subject = "" }: Refusal): { key: string; group: string | null } {
     const group = JSON.stringify([event, caller]);
     const key = JSON.stringify([event, caller, subject]);
     if (this.#counts.has(key)) return { key, group };

@@ -6,20 +6,20 @@ import { appendMark, signMark } from "./audit-marks.ts";
 
 const roundMs = 1_000;
 /**
- * One act seals at most this many, and then pauses for a multiple of the time that it took, because the database has
- * others to serve.
+ * One act seals at most this many, and then pauses for a multiple of the time that it took, so that the database can
+ * serve others.
  */
 const recordsPerTurn = 100;
 const restTimes = 2;
-/** At most this much lies between two signed heads, and could be cut off unnoticed after a crash. */
+/** At most this many records lie between two signed heads, and could be cut off unnoticed after a crash. */
 const recordsPerHead = 1_000;
 const headMs = 60_000;
 
 export type SealerDeps = Pick<HubDeps, "store" | "keys" | "clock" | "failures" | "feed"> & { home: string };
 
 /**
- * Signs the head of the chain. The store seals each event where it writes it; every second this asks for the head, and
- * seals what an earlier version left. Why: ADR 0014, ADR 0062.
+ * Signs the head of the chain. The store seals each event where it writes it; every second the sealer reads the head,
+ * and seals what an earlier version left unsealed. Why: ADR 0014, ADR 0062.
  */
 export function createSealer(deps: SealerDeps): Service {
   const { clock, failures } = deps;
@@ -35,7 +35,7 @@ export function createSealer(deps: SealerDeps): Service {
       await chain.open();
       await rounds.start();
     },
-    /** It stops after everything that writes events, so that the last head covers all of them. */
+    /** The sealer stops after everything that writes events, so that the last head covers all of them. */
     async stop() {
       await rounds.stop();
       try {
@@ -53,14 +53,14 @@ class Chain {
   readonly #deps: SealerDeps;
   #head: { seq: number; hash: string } | null = null;
   #signedSeq = 0;
-  /** The first head is due at once: after a take-over this home has none that covers what came since. */
+  /** The first head is due at once: after a change of leader this home has no head that covers the newest records. */
   #signedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SealerDeps) {
     this.#deps = deps;
   }
 
-  /** If there is no statement about the start, the chain begins with the next record. */
+  /** Without a mark of its start, the chain begins with the next record. */
   async open(): Promise<void> {
     const { store } = this.#deps;
     this.#signedSeq = (await store.findAuditMark({ audit: "head" }))?.seq ?? 0;
@@ -80,6 +80,7 @@ class Chain {
       more = sealed.more;
       if (more && signal !== undefined) {
         const restMs = restTimes * (clock.monotonicMs() - startedMs);
+        // A stop ends the pause; the loop's condition ends the rest.
         await clock.sleep(restMs, signal).catch(() => {});
       }
     }
@@ -99,9 +100,9 @@ class Chain {
     this.#signedAt = this.#deps.clock.monotonicMs();
   }
 
-  async #sign(said: Pick<AuditMark, "audit" | "seq" | "hash">): Promise<void> {
+  async #sign(unsigned: Pick<AuditMark, "audit" | "seq" | "hash">): Promise<void> {
     const { store, keys, clock, home } = this.#deps;
-    await saveMark({ store, home }, signMark(keys.signing, { ...said, ts: clock.nowMs() }));
+    await saveMark({ store, home }, signMark(keys.signing, { ...unsigned, ts: clock.nowMs() }));
   }
 }
 

@@ -3,16 +3,16 @@ import type { HotRow } from "../../store/log/audit-reader.ts";
 import { newestMark } from "./audit-marks.ts";
 import type { ChainCheck } from "./chain-check.ts";
 
-/** Marks whose signatures are valid: those in the database, and those in the home. */
+/** Marks with valid signatures: those in the database, and those in the home. */
 export type SignedMarks = { stored: AuditMark[]; kept: AuditMark[] };
 
 /** The hub that leads signs within a minute; a busy one may be late. */
 const nextHeadWithinMs = 120_000;
 
 /**
- * Says what the heads of this home do not prove, or null. A head cannot be forged, and proves every record before it. But
- * whoever can write to the database can remove heads there, and then the records after the last one left are like those
- * that nobody has signed yet. Only a head outside of the database shows that. Why: ADR 0088.
+ * Says what the heads of this home do not prove, or null. A head cannot be forged, and proves every record before it.
+ * But a person who can write to the database can remove heads there, and then the records after the last remaining head
+ * look like records that are not signed yet. Only a head outside the database shows that. Why: ADR 0088.
  */
 export function headsElsewhere({ unsignedMs }: ChainCheck, { stored, kept }: SignedMarks): string | null {
   const [inHome, inDatabase] = [lastHead(kept), lastHead(stored)];
@@ -20,7 +20,7 @@ export function headsElsewhere({ unsignedMs }: ChainCheck, { stored, kept }: Sig
   const why =
     kept.length === 0
       ? "this home has no signed heads: its hub has never led or has just begun to, or audit-heads.ndjson was removed"
-      : `the signed heads in this home end at record ${inHome}: another hub has led since, or the next head is not signed yet`;
+      : `the signed heads in this home end at record ${inHome}: another hub has led since then, or the next head is not signed yet`;
   const proven = Math.max(inHome, inDatabase);
   const open = proven === 0 ? "any record" : `records after record ${proven}`;
   return `${why}. Somebody who can write to the database could have removed newer heads from it, and changed, added or removed ${open}. To rule that out, run \`writ audit verify\` in the home of the hub that leads.`;
@@ -31,9 +31,9 @@ function lastHead(marks: AuditMark[]): number {
 }
 
 /**
- * A record of which the table has only the seal was moved into a file, with all before it. If no file of this home has it,
- * another hub may have moved it while it led, and this says so. Where the hub has never led, nothing else can be known, and
- * the check continues after it.
+ * A record whose seal alone is in the table was moved into a file, with all before it. If no file of this home has it,
+ * another hub may have moved it while it led, and this says so. If this hub has never led, no more can be known, and
+ * the check continues after that record.
  */
 export function recordsElsewhere(check: ChainCheck, row: HotRow, { kept }: SignedMarks): string | null {
   const { seq, event, seal } = row;

@@ -14,46 +14,50 @@ import { headsElsewhere, recordsElsewhere, type SignedMarks } from "./unchecked-
 export type AuditSource = {
   home: string;
   database: DatabasePlace;
-  /** The signed heads, if they were read earlier: those in the home cover more than a copy of the database. */
+  /**
+   * The signed heads, if they were read before a copy of the database was made: the home's present heads would cover
+   * more.
+   */
   kept?: AuditMark[];
-  /** Read after the marks, each time, because a running hub may sign with a key that it has just created. */
+  /** Called after each read of the marks, because a running hub may sign with a key that it has just created. */
   readKeys(): ReadonlyMap<string, VerifyingKey>;
-  /** Told after every few hundred records; the check continues when it resolves, so that others get their turn. */
+  /** Called after every few hundred records; the check continues when it resolves, so that other calls are served. */
   onProgress?(seq: number): Promise<void>;
 };
 
 const recordsPerTurn = 200;
 
-/** What is wrong, and at which record; a range if it cannot be determined more exactly. */
+/** A fault and its record; `seq` is null if the fault concerns no single record. */
 export type AuditFault = { seq: number | null; what: string };
 
 export type AuditVerdict = {
   faults: AuditFault[];
-  /** What could not be checked in this home, and where it can be; empty for the home of a hub that is alone. */
+  /** What could not be checked in this home, and where it can be checked; empty for the home of a single hub. */
   unchecked: string[];
-  /** More was found than is listed. */
+  /** There are more faults than the list has. */
   more: boolean;
   records: number;
   first: number;
   last: number;
-  /** At the end, not sealed yet: a running hub seals within a second. */
+  /** How many records at the end are not sealed yet; a running hub seals them within a second. */
   unsealed: number;
   signedThrough: number;
 };
 
 /**
- * Checks the whole audit trail, files and database, and reports everything that does not fit. What the home knows is read
- * before the database, because a running hub writes in the other order: every record that a head covers is then already
- * there. If it were read afterwards, the head of a record written in between would look like a tail that was cut off. A file
- * may become too old and be removed at any moment, so missing data is looked up once more before it counts as a fault.
+ * Checks the whole audit trail, files and database, and reports everything that does not fit. What the home knows is
+ * read before the database, because a running hub writes in the other order: every record that a head covers is then
+ * already there. If it were read afterwards, the head of a record written in between would look like a tail that was
+ * cut off. A file may become too old and be removed at any moment, so missing data is looked up once more before it
+ * counts as a fault.
  *
- * A file of SQLite has one hub, whose home has every head. Of the hubs of a server, each has in its home what it signed and
- * moved while it led: what is only elsewhere is not a fault, and the verdict says that it was not checked.
- * Why: ADR 0014, ADR 0088.
+ * A file of SQLite has one hub, whose home has every head. Of the hubs of a server, each has in its home what it signed
+ * and moved while it led: records that are only in another home are not a fault, and the verdict says that they were
+ * not checked. Why: ADR 0014, ADR 0088.
  */
 export async function verifyAudit(source: AuditSource): Promise<AuditVerdict> {
   const kept = source.kept ?? (await readMarks(source.home)).marks;
-  // A copy of the database may be older than what the home knows by now.
+  // A copy of the database may be older than the home's present knowledge.
   const known = source.kept === undefined ? await readKnownDatabase(source.home) : null;
   const reader = await openAuditReader(source.database);
   try {
@@ -120,7 +124,9 @@ async function checkCold(source: AuditSource, check: ChainCheck): Promise<void> 
   }
 }
 
-/** Before the hub removes old records, it signs where the chain begins from then on, first in the home. */
+/**
+ * Reads the marks again: before the hub removes old records, it signs the new start of the chain, first in the home.
+ */
 async function lookAgain({ home, readKeys }: AuditSource, check: ChainCheck): Promise<void> {
   const { marks } = await readMarks(home);
   const keys = readKeys();

@@ -1,4 +1,4 @@
-// What `writ certs` has done, kept until a hub has it in its audit trail. Why: ADR 0012.
+// Acts of `writ certs`, kept until a hub has recorded them in its audit trail. Why: ADR 0012.
 import { existsSync } from "node:fs";
 import { mkdir, readdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,10 +19,10 @@ const shape = z.strictObject({
 
 export type CertAct = z.infer<typeof shape>;
 
-/** One transaction; what is left is taken at the next look. */
+/** The most acts of one transaction; the next check takes the rest. */
 const takenMax = 500;
 
-/** Call it under the lock, before the act: what cannot be recorded does not happen. */
+/** Call it under the lock, before the act: an act that cannot be recorded must not happen. */
 export async function noteCertActs(paths: CertPaths, acts: readonly CertAct[]): Promise<void> {
   await mkdir(paths.unrecorded, { recursive: true, mode: 0o700 });
   for (const act of acts) {
@@ -32,9 +32,9 @@ export async function noteCertActs(paths: CertPaths, acts: readonly CertAct[]): 
 }
 
 /**
- * Records the acts of commands, and forgets those that are recorded; a crash in between records them twice. Of several hubs
- * that share the folder, one does it at a time. The lock is not that of the certificates: a database that does not answer
- * must not keep anybody from revoking.
+ * Records the acts of commands, and removes those that are recorded; a crash in between records them twice. Of several
+ * hubs that share the folder, one does it at a time. The lock is not the one of the certificates, because a database
+ * that does not answer must not prevent a revocation.
  */
 export async function takeCertActs(
   paths: CertPaths,

@@ -9,13 +9,13 @@ export function certPaths(home: string) {
     caKey: join(folder, "ca.key"),
     serverCert: join(folder, "server.crt"),
     serverKey: join(folder, "server.key"),
-    /** A copy of every certificate that was ever issued here, by serial number; `list` shows these. */
+    /** A copy of every certificate that this home has issued, by serial number; `list` shows these. */
     issued: join(folder, "issued"),
     revoked: join(folder, "revoked.json"),
-    /** The fingerprints of the certificates that belong to the home's own person. */
+    /** The fingerprints of the certificates of the home's owner. */
     homeAdmins: join(folder, "home-admins.json"),
     lock: join(folder, "certs.lock"),
-    /** What commands have done and no hub has recorded yet, a file for each act. */
+    /** Acts of commands that no hub has recorded yet, a file for each. */
     unrecorded: join(folder, "unrecorded"),
     unrecordedLock: join(folder, "unrecorded.lock"),
     client: (user: string) => ({

@@ -11,7 +11,7 @@ async function issued(request: { user: string; tenant: string; isAdmin: boolean 
   return new X509Certificate(certPem).raw;
 }
 
-test("bytes that are no certificate are refused and nothing else happens", async () => {
+test("bytes that are no certificate are refused with a WritError", async () => {
   const good = await issued({ user: "alice", tenant: "acme", isAdmin: false });
   fc.assert(
     fc.property(
@@ -33,7 +33,7 @@ test("bytes that are no certificate are refused and nothing else happens", async
   );
 });
 
-test("what was issued is read back as it was", async () => {
+test("the subject of an issued certificate is read back unchanged", async () => {
   const wishes = [
     { user: "alice", tenant: "acme", isAdmin: false },
     { user: "a.b-c_d@example.org", tenant: "T_1", isAdmin: true },

@@ -10,9 +10,9 @@ export const tenantRule = /^[A-Za-z0-9_]{3,50}$/;
 const adminUnit = "admin";
 
 /**
- * Who a certificate identifies: CN is the user, O the tenant, OU=admin an administrator. It is read from the signed
- * bytes and not from a printed form, in which one name could look like two. Anything ambiguous is refused: a name
- * twice, several names in one part, empty names, control characters. Why: ADR 0012.
+ * Reads the subject of a certificate: CN is the user, O the tenant, OU=admin an administrator. It is read from the
+ * signed bytes and not from a printed form, in which one name could look like two. Ambiguous subjects are refused: a
+ * repeated name, several names in one part, empty names, control characters. Why: ADR 0012.
  */
 export function readSubject(certificate: Buffer): CertificateSubject {
   const names = subjectNames(certificate);

@@ -19,9 +19,9 @@ const claims = z.strictObject({
 type Claims = z.infer<typeof claims> & CertificateFacts;
 
 /**
- * A token for HTTP that stands for a certificate for ten minutes. It carries what the certificate says, under the hub's
- * MAC: nothing is stored for it, any hub with the same keys knows it, and the certificate is checked again at each call.
- * Why: ADR 0036.
+ * A token for HTTP that stands for a certificate for ten minutes. It contains the facts of the certificate, under the
+ * hub's MAC: the hub stores nothing for it, any hub with the same keys can verify it, and the certificate is checked
+ * again at each call. Why: ADR 0036.
  */
 export function makeCertificateToken(
   macKey: Buffer,
@@ -38,13 +38,13 @@ export function isCertificateToken(bearer: string): boolean {
   return bearer.startsWith(tokenPrefix);
 }
 
-/** The certificate behind a token that is ours and has not expired, else null. */
+/** The certificate behind a token that the hub has made and that has not expired, else null. */
 export function readCertificateToken(macKey: Buffer, bearer: string, nowMs: number): CertificateFacts | null {
   const [text = "", mac = "", rest] = bearer.slice(tokenPrefix.length).split(".");
   const given = Buffer.from(mac, "base64url");
   const own = macOf(macKey, text);
   if (rest !== undefined || given.length !== own.length || !timingSafeEqual(given, own)) return null;
-  // A newer hub with the same keys may put other things into its tokens.
+  // A newer hub with the same keys may put other fields into its tokens.
   const { data } = claims.safeParse(tryParseJson(Buffer.from(text, "base64url").toString("utf8")));
   if (data === undefined || data.expiresAt <= nowMs) return null;
   const { expiresAt: _, ...facts } = data;

@@ -8,8 +8,8 @@ import { certPaths } from "./cert-paths.ts";
 const waitMs = 10_000;
 
 /**
- * Only one program at a time changes the certificates of a home: a hub that starts and a command could otherwise create
- * two authorities, and of two simultaneous revocations one could be lost.
+ * Runs an act as the only one that changes the certificates of a home. Otherwise a starting hub and a command could
+ * create two authorities, and one of two simultaneous revocations could be lost.
  */
 export async function withCertsLock<T>(home: string, act: () => Promise<T>): Promise<T> {
   const paths = certPaths(home);

@@ -16,8 +16,9 @@ export async function readClientAuthorities(path: string): Promise<string[]> {
   return pems;
 }
 
-/** The files that are read for them. */
+/** The files that contain the client authorities. */
 export async function authorityFiles(path: string): Promise<string[]> {
+  // Missing or not accessible: both are refused with the same advice.
   const found = await stat(path).catch(() => null);
   if (found === null)
     throw new WritError("CONFIG_INVALID", `${path} does not exist; it should contain the client authorities`);
@@ -50,6 +51,7 @@ function isAuthority(pem: string): boolean {
   try {
     return new X509Certificate(pem).ca;
   } catch {
+    // Not a certificate at all.
     return false;
   }
 }

@@ -19,7 +19,7 @@ function open() {
   return { home, paths, certificate, ensure };
 }
 
-test("a lost half of the authority is not made anew", async () => {
+test("a lost half of the authority is not created again", async () => {
   for (const half of ["caCert", "caKey"] as const) {
     const { paths, ensure } = open();
     await ensure();
@@ -36,7 +36,7 @@ test("a key that others can read is refused", async () => {
   await expect(ensure()).rejects.toThrow("other users can access");
 });
 
-test("everything is made once, private, and for its one purpose", async () => {
+test("each certificate is created once, private, and for one purpose", async () => {
   const { paths, certificate, ensure } = open();
   const certs = await ensure({ hosts: ["hub.example", "192.0.2.1"] });
   const authority = certificate(paths.caCert);
@@ -58,7 +58,7 @@ test("everything is made once, private, and for its one purpose", async () => {
   expect((await ensure({ hosts: ["hub.example"] })).server).toEqual(certs.server);
 });
 
-test("what ends within 30 days is replaced at the start, and the authority stays", async () => {
+test("a certificate that expires within 30 days is replaced at the start, and the authority stays", async () => {
   const { paths, certificate, ensure } = open();
   const first = await ensure();
   const before = certificate(paths.client("alice").cert).serialNumber;
@@ -70,14 +70,14 @@ test("what ends within 30 days is replaced at the start, and the authority stays
   expect(certificate(paths.client("alice").cert).serialNumber).not.toBe(before);
 });
 
-test("a name that the hub has by now is in the next certificate", async () => {
+test("a new name of the hub is in the next certificate", async () => {
   const { paths, certificate, ensure } = open();
   await ensure();
   await ensure({ hosts: ["new.example"] });
   expect(certificate(paths.serverCert).checkHost("new.example")).toBe("new.example");
 });
 
-test("a certificate whose key is another's, as after a crash between the two, is made again", async () => {
+test("a certificate without its matching key, as after a crash between their writes, is created again", async () => {
   const { home, paths, ensure } = open();
   const first = await ensure();
   await renewCerts(home, { osUser: "alice", hosts: [], nowMs: now });
@@ -88,7 +88,7 @@ test("a certificate whose key is another's, as after a crash between the two, is
   expect(new X509Certificate(server.certPem).checkPrivateKey(createPrivateKey(server.keyPem))).toBe(true);
 });
 
-test("several at once make one authority", async () => {
+test("simultaneous calls create one authority", async () => {
   const { ensure } = open();
   const made = await Promise.all([ensure(), ensure(), ensure()]);
   expect(new Set(made.map(({ caPem }) => caPem)).size).toBe(1);
@@ -99,7 +99,7 @@ test.each([
   ["DOMAIN\\alice b", "DOMAIN-alice-b"],
   ["..", "--"],
   ["", "admin"],
-])("the user %j is called %j in certificates", (osUser, name) => {
+])("the user %j is named %j in certificates", (osUser, name) => {
   expect(clientName(osUser)).toBe(name);
 });
 

@@ -33,8 +33,8 @@ export type CertificateRequest = {
 type HubCerts = { caPem: string; server: KeyPair };
 
 /**
- * The authority, the server's certificate and the first person's. What is missing is created; what expires soon, or
- * lacks a name that the hub has by now, is replaced.
+ * Ensures the authority, the server's certificate and the first person's. Missing ones are created; those that expire
+ * soon, or lack a new name of the hub, are replaced.
  */
 export async function ensureCerts(home: string, request: CertificateRequest): Promise<HubCerts> {
   const paths = certPaths(home);
@@ -43,7 +43,7 @@ export async function ensureCerts(home: string, request: CertificateRequest): Pr
 
 /**
  * Whether a running hub that uses this pair has to ensure its certificates again. Names do not change while it runs,
- * and a broken or missing file changes nothing, because somebody may be in the middle of replacing it.
+ * and a broken or missing file changes nothing, because a person may be in the middle of replacing it.
  */
 export async function isRenewalDue(
   home: string,
@@ -52,11 +52,12 @@ export async function isRenewalDue(
 ): Promise<boolean> {
   if (!lastsLong(shown.certPem, request.nowMs)) return true;
   const { cert, key } = certPaths(home).client(clientName(request.osUser));
+  // A pair that cannot be read is not renewed; see above.
   const client = await readPair(cert, key).catch(() => null);
   return client !== null && !lastsLong(client.certPem, request.nowMs);
 }
 
-/** Creates new certificates for the server and the first person, whatever is left of the old ones. */
+/** Creates new certificates for the server and the first person, even if the old ones are still valid. */
 export async function renewCerts(home: string, request: CertificateRequest): Promise<HubCerts> {
   const paths = certPaths(home);
   return withCertsLock(home, async () => {
@@ -69,7 +70,7 @@ export async function renewCerts(home: string, request: CertificateRequest): Pro
   });
 }
 
-/** The usual start: everything exists, and nothing has to be loaded or locked. */
+/** The usual start: everything exists, and neither the library nor the lock is needed. */
 async function findGood(paths: CertPaths, request: CertificateRequest): Promise<HubCerts | null> {
   const caPem = await readPrivateFile(paths.caCert);
   const server = await readPair(paths.serverCert, paths.serverKey);
@@ -94,7 +95,7 @@ async function completeCerts(paths: CertPaths, request: CertificateRequest): Pro
   const client = await readPair(cert, key);
   if (client === null || !lastsLong(client.certPem, request.nowMs))
     await replaceClient(paths, authority, request);
-  // A home of an older version has the certificate, but does not know it by its fingerprint yet.
+  // A home of an older version has the certificate, but not its fingerprint.
   else await addHomeAdmin(paths.homeAdmins, fingerprintIn(client.certPem));
   return { caPem: authority.certPem, server };
 }
@@ -111,7 +112,7 @@ export async function ensureAuthority(paths: CertPaths, nowMs: number): Promise<
     );
   }
   const made = await makeAuthority(nowMs);
-  // The key first, because an authority without its key could never sign anything.
+  // The key is written first, because an authority without its key could never sign anything.
   await writePrivateFile(paths.caKey, made.keyPem);
   await writePrivateFile(paths.caCert, made.certPem);
   return made;
@@ -144,7 +145,7 @@ async function replaceClient(
   paths: CertPaths,
   authority: KeyPair,
   request: CertificateRequest,
-  /** Called before anybody can use it. */
+  /** Called before the certificate can be used. */
   note: (serial: string) => Promise<void> = async () => {},
 ): Promise<void> {
   const user = clientName(request.osUser);
@@ -171,7 +172,7 @@ async function writePair(certPath: string, keyPath: string, { certPem, keyPem }:
   await writePrivateFile(certPath, certPem);
 }
 
-/** Also null if the two do not belong together, as after a crash between their writes. */
+/** Null if one is missing, or if the two do not match, as after a crash between their writes. */
 async function readPair(certPath: string, keyPath: string): Promise<KeyPair | null> {
   const [certPem, keyPem] = [await readPrivateFile(certPath), await readPrivateFile(keyPath)];
   if (certPem === null || keyPem === null) return null;

@@ -21,7 +21,7 @@ function open() {
   return Object.assign(scene, { look });
 }
 
-test("what is refused is told at the second look, once, and again when the files have changed again", async () => {
+test("refused files are reported once, at the second check, and again when they have changed", async () => {
   const scene = open();
   scene.fault = new Error("broken");
   await scene.look();
@@ -33,7 +33,7 @@ test("what is refused is told at the second look, once, and again when the files
   expect(scene.refused).toHaveLength(2);
 });
 
-test("files that are whole by the second look are taken, and nothing is told", async () => {
+test("files that are complete by the second check are loaded, and nothing is reported", async () => {
   const scene = open();
   scene.fault = new Error("half of a new pair");
   await scene.look();
@@ -43,7 +43,7 @@ test("files that are whole by the second look are taken, and nothing is told", a
   expect(scene).toMatchObject({ taken: 1, refused: [] });
 });
 
-test("files are taken once, and again when they were written, replaced, removed, linked or opened to others", async () => {
+test("files are loaded once, and again when they were written, replaced, removed, linked or opened to others", async () => {
   const scene = open();
   const { file, other } = scene;
   const fresh = join(scene.folder, "fresh");

@@ -4,7 +4,7 @@ import { codeOf } from "../../core/errors.ts";
 type Followed = {
   /** The files to check; missing ones count too. */
   files(): Promise<string[]> | string[];
-  /** Loads what they contain now, or throws why it cannot. */
+  /** Loads the present files, or throws the reason why it cannot. */
   take(): Promise<void>;
   /** Called once for refused files, and again only when they have changed. */
   onRefused(error: unknown): void;
@@ -12,13 +12,13 @@ type Followed = {
 
 /**
  * Returns a function that loads files when they have changed. Two files are never replaced at the same moment, so
- * refused files get a second look, and are reported only if they have not changed by then. Why: ADR 0012.
+ * refused files are checked a second time, and reported only if they have not changed by then. Why: ADR 0012.
  */
 export function followFiles(followed: Followed): () => Promise<void> {
   let settled: string | null = null;
   let doubted: string | null = null;
   return async () => {
-    // Before they are read, so that a change during the reading is noticed by the next look.
+    // Before the files are read, so that the next check notices a change during the read.
     const stamp = await stampOf(await followed.files());
     if (stamp === settled) return;
     try {
@@ -41,7 +41,7 @@ async function stampOf(files: string[]): Promise<string> {
   return stamps.join("\n");
 }
 
-/** Of the target of a link, because some tools replace only the link. */
+/** The stamp of a link's target, because some tools replace only the link. */
 async function stampOfOne(file: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

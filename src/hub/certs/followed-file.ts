@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
 
 /**
- * What a small file contains, read again when it has changed. Checking the file's times costs microseconds, so every
- * call checks, and what another program has written takes effect at the next call. A file that is missing is empty;
- * one that cannot be read is an error.
+ * The content of a small file, read again when it has changed. Checking the file's times costs microseconds, so every
+ * call checks, and a change by another program takes effect at the next call. A missing file counts as empty; one that
+ * cannot be read is an error.
  */
 export class FollowedFile<T> {
   readonly #path: string;

@@ -8,9 +8,9 @@ import { FollowedFile } from "./followed-file.ts";
 const shape = z.strictObject({ fingerprints: z.array(z.string().regex(/^[0-9a-f]{64}$/)) });
 
 /**
- * The certificates of the person to whom the home belongs, by fingerprint. They and `admin.token` are the same person:
- * an administrator of all tenants. Any other certificate with OU=admin is an administrator of its own tenant.
- * Why: ADR 0036.
+ * The certificates of the home's owner, by fingerprint. They and `admin.token` identify the same person: an
+ * administrator of all tenants. Any other certificate with OU=admin is an administrator of its own tenant. Why: ADR
+ * 0036.
  */
 export class HomeAdmins {
   readonly #file: FollowedFile<ReadonlySet<string>>;
@@ -33,7 +33,7 @@ export async function isHomeAdmin(path: string, fingerprint: string): Promise<bo
   return (await readFingerprints(path)).includes(fingerprint);
 }
 
-/** Call it under the lock. A renewed certificate is added; the one before it stays until it expires or is revoked. */
+/** Call it under the lock. A renewed certificate is added; the old one stays until it expires or is revoked. */
 export async function addHomeAdmin(path: string, fingerprint: string): Promise<void> {
   const present = await readFingerprints(path);
   if (present.includes(fingerprint)) return;

@@ -17,7 +17,7 @@ export type HubTls = {
 
 type TlsSettings = Pick<HubSettings, "tlsCert" | "tlsKey" | "clientCa">;
 
-/** Loads everything for a start; what is missing in the home is created. */
+/** Loads all certificates for a start, and creates those that the home does not have. */
 export async function openHubTls(
   home: string,
   settings: TlsSettings,

@@ -30,7 +30,7 @@ test("a certificate is read from its file once", async () => {
   await expect(listCerts(home, nowMs)).rejects.toThrow();
 });
 
-test("what was issued, revoked and removed since is noticed at the next call", async () => {
+test("the next call notices certificates that were issued, revoked or removed", async () => {
   const { home, issue, copyOf } = open();
   const certs = new IssuedCerts(home);
   expect(await certs.list(nowMs)).toEqual([]);

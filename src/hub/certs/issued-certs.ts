@@ -20,7 +20,7 @@ export type ListedCert = {
   issuedAt: number;
   expiresAt: number;
   revokedAt: number | null;
-  /** In PEM; of the authority only. */
+  /** In PEM; null except for the authority. */
   certificate: string | null;
   /** It expires within 30 days. */
   endsSoon: boolean;
@@ -33,7 +33,7 @@ const keptMax = 10_000;
 
 /**
  * The certificates that a home has issued. A copy of each is kept under its serial number and never changes, so it is
- * read once; which of them exist and which are revoked is looked up at each call, as commands change that.
+ * read once; each call looks up which of them exist and which are revoked, because commands change that.
  */
 export class IssuedCerts {
   readonly #paths;
@@ -43,7 +43,7 @@ export class IssuedCerts {
     this.#paths = certPaths(home);
   }
 
-  /** The authority first, then the newest first. */
+  /** Lists the authority first, then the newest first. */
   async list(nowMs: number): Promise<ListedCert[]> {
     const { revoked: revokedFile, caCert } = this.#paths;
     const revoked = new Map(

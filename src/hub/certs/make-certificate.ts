@@ -9,7 +9,7 @@ const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as con
 const dayMs = 86_400_000;
 const authorityDays = 3650;
 const leafDays = 365;
-/** Clocks of other machines may be behind. */
+/** A certificate is valid this long before it was made, because clocks of other machines may be behind. */
 export const backdatedMs = 5 * 60_000;
 
 const serverAuth = "1.3.6.1.5.5.7.3.1";

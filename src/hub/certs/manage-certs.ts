@@ -17,7 +17,7 @@ import { addRevocations, readRevocations, serialText } from "./revocations.ts";
 type IssueRequest = CertificateSubject & {
   /** The folder that becomes a home on another machine. */
   out: string;
-  /** Where that machine finds the hub. */
+  /** The hub's address as that machine reaches it. */
   hub: { url: string; grpcPort: number };
   /** The operating system's user who issues it. */
   by: string;
@@ -41,7 +41,7 @@ export async function issueCert(home: string, request: IssueRequest): Promise<Is
   return withCertsLock(home, async () => {
     const authority = await ensureAuthority(paths, request.nowMs);
     const made = await makeClientCertificate(authority, request);
-    // On the list first: a certificate that is not listed could not be revoked by name.
+    // Listed first: a certificate that is not on the list could not be revoked by name.
     await noteIssued(paths, made);
     await noteCertActs(paths, [{ act: "issue", serial: made.serial, by: request.by, at: request.nowMs }]);
     const { url, grpcPort } = request.hub;
@@ -54,7 +54,7 @@ export async function issueCert(home: string, request: IssueRequest): Promise<Is
   });
 }
 
-/** Its files would take the place of the hub's own, such as the address under which the hub is found. */
+/** The certificate's files would replace the hub's own, for example the file with its address. */
 function hubHome(out: string): WritError {
   return new WritError("INVALID_ARGUMENT", `--out: ${out} is a hub's home; name another folder`);
 }
@@ -64,14 +64,14 @@ type RevokeRequest = {
   user?: string;
   tenant?: string;
   nowMs: number;
-  /** The operating system's user who ran the command. A hub that revokes records it itself. */
+  /** The operating system's user who ran the command. Absent if the hub itself revokes: it records the act too. */
   by?: string;
 };
 
 /** `isIssuedHere` is false for a serial of another authority in WRIT_CLIENT_CA, and for one that was mistyped. */
 type RevokedCert = { serial: string; isIssuedHere: boolean };
 
-/** Revokes a certificate, or all of a user. A running hub refuses them from the next call on. */
+/** Revokes a certificate, or all certificates of a user. A running hub refuses them from the next call on. */
 export async function revokeCerts(home: string, request: RevokeRequest): Promise<RevokedCert[]> {
   checkHubHome(home);
   const paths = certPaths(home);
@@ -100,7 +100,7 @@ async function noteRevoked(
   );
 }
 
-/** Certificates in use that expire soon; revoked and replaced ones do not matter. */
+/** Certificates in use that expire soon, without revoked and replaced ones. */
 export async function expiringCerts(home: string, nowMs: number): Promise<ListedCert[]> {
   const newest = new Map<string, ListedCert>();
   for (const cert of await listCerts(home, nowMs)) {

@@ -13,7 +13,7 @@ function open(): { path: string; list: RevocationList } {
 
 const entry = (serial: string) => ({ serial, user: null, revoked_at: 0 });
 
-test("a list that cannot be read lets nobody in, until it is repaired", () => {
+test("while the list cannot be read, every certificate is refused", () => {
   const { path, list } = open();
   for (const text of [
     "",
@@ -28,7 +28,7 @@ test("a list that cannot be read lets nobody in, until it is repaired", () => {
   expect(list.has("1")).toBe(false);
 });
 
-test("what is added holds at the next question, in every spelling of a serial", async () => {
+test("an added serial is revoked at the next check, in every spelling", async () => {
   const { path, list } = open();
   expect(list.has("AB12")).toBe(false);
   await addRevocations(path, [entry("AB12")]);
@@ -38,7 +38,7 @@ test("what is added holds at the next question, in every spelling of a serial", 
   expect([list.has("C3"), list.has("AB12")]).toEqual([true, true]);
 });
 
-test("a list that is taken away revokes nothing", async () => {
+test("a list that was removed revokes nothing", async () => {
   const { path, list } = open();
   await addRevocations(path, [entry("AB12")]);
   expect(list.has("AB12")).toBe(true);

@@ -25,7 +25,7 @@ export function serialText(serial: string): string {
     .replace(/^0+(?=.)/, "");
 }
 
-/** The revoked serial numbers. If the list cannot be read, nobody is let in. */
+/** The revoked serial numbers. If the list cannot be read, every certificate is refused. */
 export class RevocationList {
   readonly #file: FollowedFile<ReadonlySet<string>>;
 
@@ -37,7 +37,7 @@ export class RevocationList {
     return this.current().has(serialText(serial));
   }
 
-  /** All of them, for whoever checks many at once. */
+  /** All revoked serials, for a caller that checks many at once. */
   current(): ReadonlySet<string> {
     return this.#file.read();
   }

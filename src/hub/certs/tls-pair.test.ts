@@ -47,7 +47,7 @@ const refusals: [string, () => { certPem?: string; keyPem?: string }, RegExp][] 
 ];
 
 test.each(refusals)(
-  "%s is refused by the name of its file, and nothing of the key is said",
+  "%s is refused with the name of its file and without any part of the key",
   async (_name, make, says) => {
     const made = make();
     const error = (await read(place(made)).catch((reason: unknown) => reason)) as Error;
@@ -57,14 +57,14 @@ test.each(refusals)(
   },
 );
 
-test("a key that others can read is refused where it has to be private, and only there", async () => {
+test("a key that others can read is refused only where it has to be private", async () => {
   const paths = place(pair);
   chmodSync(paths.keyPath, 0o640);
   await expect(read(paths)).rejects.toThrow("chmod 600");
   expect(await readTlsPair(paths, { mustBePrivate: false })).toMatchObject({ certPem: pair.certPem });
 });
 
-test("a whole chain is read as it is", async () => {
+test("a whole chain is read unchanged", async () => {
   const whole = { certPem: pair.certPem + other.certPem, keyPem: pair.keyPem };
   expect(await read(place(whole))).toEqual(whole);
 });

@@ -7,7 +7,7 @@ import type { KeyPair } from "./make-certificate.ts";
 
 export type PairPaths = { certPath: string; keyPath: string };
 
-/** A certificate and its key that a port can use. Every refusal names the file, and never its content. */
+/** Reads a certificate and its key for a port. Every refusal names the file, and never its content. */
 export async function readTlsPair(paths: PairPaths, rules: { mustBePrivate: boolean }): Promise<KeyPair> {
   const [certPem, keyPem] = [await readText(paths.certPath, rules), await readText(paths.keyPath, rules)];
   const certificate = parseCertificate(paths.certPath, certPem);
@@ -23,6 +23,7 @@ export function parseCertificate(path: string, pem: string): X509Certificate {
   try {
     return new X509Certificate(pem);
   } catch {
+    // OpenSSL's reason would not help: the file is no certificate.
     throw refused(`${path} contains no certificate; put one there as PEM`);
   }
 }
@@ -31,6 +32,7 @@ export function parseKey(path: string, pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
+    // OpenSSL's reason is left out, because nothing about a key may be shown.
     throw refused(`${path} contains no readable private key; put one there as PEM, without a passphrase`);
   }
 }
@@ -41,7 +43,7 @@ async function readText(path: string, rules: { mustBePrivate: boolean }): Promis
   return text;
 }
 
-/** TLS decides: the rest of the chain must be readable too, and the key long enough. */
+/** Lets TLS load the pair, which checks that the rest of the chain is readable and the key long enough. */
 function tryOut({ certPath }: PairPaths, { certPem, keyPem }: KeyPair): void {
   try {
     createSecureContext({ ...strictTls, cert: certPem, key: keyPem });

@@ -1,4 +1,4 @@
-// Whether the certificate of a caller is valid now, and who the caller is. Why: ADR 0012, ADR 0094.
+// Checks that the certificate of a caller is valid now, and identifies the caller. Why: ADR 0012, ADR 0094.
 import type { X509Certificate } from "node:crypto";
 import { WritError } from "../../core/errors.ts";
 import { certificateTokenId, type Identity } from "../../core/identity.ts";
@@ -8,10 +8,10 @@ import { type RevocationList, serialText } from "./revocations.ts";
 
 const clientAuth = "1.3.6.1.5.5.7.3.2";
 
-/** What decides whether a certificate is valid. */
+/** The facts that decide whether a certificate is valid. */
 export type CertificateValidity = { serial: string; validFromMs: number; validToMs: number };
 
-/** What a certificate says. */
+/** The facts of a certificate. */
 export type CertificateFacts = CertificateValidity & {
   /** SHA-256 of the whole certificate, in hex. */
   fingerprint: string;
@@ -19,11 +19,11 @@ export type CertificateFacts = CertificateValidity & {
 };
 
 export type Peer = CertificateFacts & {
-  /** False as soon as its authority is no longer one that the hub accepts. */
-  isBelieved: () => boolean;
+  /** False as soon as the hub no longer accepts its authority. */
+  isTrusted: () => boolean;
 };
 
-/** Who is let in now. */
+/** The rules at this moment for accepting a certificate. */
 export type CertificateRules = ValidityRules & {
   homeAdmins: HomeAdmins;
   users: readonly string[] | null;
@@ -34,15 +34,15 @@ type ValidityRules = { nowMs: number; revoked: Pick<RevocationList, "has"> };
 /** Why a certificate is not valid now. */
 type CertificateProblem = "not valid yet" | "expired" | "revoked";
 
-/** What can be checked once. TLS has already verified the chain. */
-export function readPeer(certificate: X509Certificate | undefined, isBelieved: Peer["isBelieved"]): Peer {
+/** The checks that are needed once. TLS has already verified the chain. */
+export function readPeer(certificate: X509Certificate | undefined, isTrusted: Peer["isTrusted"]): Peer {
   if (certificate === undefined) throw refused("a client certificate is required");
   if (certificate.ca) throw refused("it is the certificate of an authority, not of a client");
   // Node calls the extended usages keyUsage; without them, a certificate would be valid for any purpose.
   if (!certificate.keyUsage?.includes(clientAuth)) {
     throw refused("the certificate is not made for clients (extended key usage clientAuth)");
   }
-  return { ...factsOf(certificate), isBelieved };
+  return { ...factsOf(certificate), isTrusted };
 }
 
 function factsOf(certificate: X509Certificate): CertificateFacts {
@@ -77,13 +77,13 @@ const problemText: Record<CertificateProblem, string> = {
   revoked: "the certificate is revoked",
 };
 
-/** What must be checked at each call, because a connection may outlive the right to use it. */
+/** The checks that are needed at each call, because a connection may outlive the right to use it. */
 export function checkPeer(peer: Peer, rules: CertificateRules): Identity {
-  if (!peer.isBelieved()) throw refused("the authority of the certificate is no longer trusted");
+  if (!peer.isTrusted()) throw refused("the authority of the certificate is no longer trusted");
   return identityOfCertificate(peer, rules);
 }
 
-/** The person whom a certificate identifies, or why it is refused now. */
+/** The person whom a certificate identifies. Throws if the certificate is refused now. */
 export function identityOfCertificate(facts: CertificateFacts, rules: CertificateRules): Identity {
   const { serial, fingerprint, subject } = facts;
   const problem = problemWith(facts, rules);
@@ -102,8 +102,8 @@ export function identityOfCertificate(facts: CertificateFacts, rules: Certificat
 }
 
 /**
- * Whether one of these authorities is behind a chain that TLS has verified, the client's own certificate first.
- * Compared by name and key, so that an authority whose certificate was only renewed is still the same.
+ * Whether one of these authorities is behind a chain that TLS has verified, which begins with the client's certificate.
+ * Authorities are compared by name and key, so that a renewed certificate counts as the same authority.
  */
 export function isBehind(authorities: X509Certificate[], chain: X509Certificate[]): boolean {
   // An intermediate authority is accepted because of the one that signed it: TLS requires the root as well.

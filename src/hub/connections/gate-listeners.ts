@@ -1,6 +1,6 @@
 import type { Server, Socket } from "node:net";
 
-/** Puts a gate before the listeners that a server has for an event: they see only the sockets that it admits. */
+/** Puts a check before a server's listeners for an event: they receive only the sockets that it admits. */
 export function gateListeners<S extends Socket>(
   server: Server,
   event: "connection" | "secureConnection",

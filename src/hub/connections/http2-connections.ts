@@ -4,16 +4,18 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 
-/** A connection whose right has ended is told at the next look, and cut off at the one after: within 5 s. */
-const lookMs = 2_000;
-/** How long a client may take after the handshake to begin with HTTP/2. */
+/**
+ * A connection whose right has ended is asked to close at the next check and destroyed at the one after: within 5 s.
+ */
+const checkMs = 2_000;
+/** How long a client may take after the handshake to start HTTP/2. */
 const helloMs = 10_000;
 /** A connection without a call is closed after this time; clients open another one when they need it. */
 const idleMs = 300_000;
-/** How often a client is asked whether it is still there, and how long it may take to answer. */
+/** How often a client is pinged, and how long it may take to answer. */
 const pingEveryMs = 60_000;
 const pongMs = 20_000;
-/** The kernel asks as well: before there is a session, nobody else does. */
+/** The kernel sends keep-alives too: before there is a session, it is the only check. */
 const keepAliveMs = 60_000;
 
 type Connection = {
@@ -22,7 +24,7 @@ type Connection = {
   openedMs: number;
   hasBegun: boolean;
   calls: number;
-  /** Since when it has had no call. */
+  /** When its last call ended. */
   idleSinceMs: number;
   pingedMs: number;
   isAnswerDue: boolean;
@@ -32,24 +34,26 @@ type Connection = {
 type Options = {
   clock: Clock;
   onError(error: unknown): void;
-  /** Asked at each look for the rules of that moment. Without it, every connection may stay. */
+  /** Returns the rules of the moment, at each check. Without it, every connection may stay. */
   rightsNow?(): (session: Http2Session) => boolean;
 };
 
-/** The open connections of an HTTP/2 port. Those that nobody uses, or whose right has ended, end. Why: ADR 0094. */
+/**
+ * The open connections of an HTTP/2 port. Closes those without calls, and those whose right has ended. Why: ADR 0094.
+ */
 export class Http2Connections implements Service {
   readonly name = "HTTP/2 connections";
   readonly #clock: Clock;
   readonly #rightsNow: NonNullable<Options["rightsNow"]>;
   readonly #looks: Service;
   readonly #open = new Set<Connection>();
-  /** Also of connections that have not finished their handshake. */
+  /** All sockets, including those that have not finished their handshake. */
   readonly #sockets = new Set<Socket>();
 
   constructor(server: Http2SecureServer, { clock, onError, rightsNow = () => () => true }: Options) {
     this.#clock = clock;
     this.#rightsNow = rightsNow;
-    this.#looks = repeat({ name: this.name, intervalMs: lookMs, clock, onError }, () => this.#look());
+    this.#looks = repeat({ name: this.name, intervalMs: checkMs, clock, onError }, () => this.#look());
     server.on("connection", (socket) => this.#addSocket(socket));
     server.on("session", (session) => this.#addSession(session));
   }
@@ -62,12 +66,14 @@ export class Http2Connections implements Service {
     return this.#looks.stop();
   }
 
-  /** Tells every client that no new calls are accepted, and lets current ones end. */
+  /** Announces to every client that no new calls are accepted, and lets current ones end. */
   closeAll(): void {
     for (const { session } of [...this.#open]) session.close();
   }
 
-  /** The sockets, not the sessions: a closed session waits for a client that may never read or answer again. */
+  /**
+   * Destroys the sockets, not the sessions: a closed session waits for a client that may never read or answer again.
+   */
   destroyAll(): void {
     for (const socket of [...this.#sockets]) socket.destroy();
   }
@@ -118,7 +124,7 @@ export class Http2Connections implements Service {
   }
 }
 
-/** Asks the client to leave; one that has not done so by the next look is cut off. */
+/** Asks the client to close; a connection that is still open at the next check is destroyed. */
 function close(connection: Connection, { evenInUse = false } = {}): void {
   const { session, socket, isClosing, calls } = connection;
   if (isClosing && (evenInUse || calls === 0)) return void socket.destroy();

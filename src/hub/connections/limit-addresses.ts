@@ -5,13 +5,13 @@ import { gateListeners } from "./gate-listeners.ts";
 type AddressLimit = {
   /** How many connections one address may have open on one port. */
   connectionsPerAddress: number;
-  /** Addresses with commas. Behind such a proxy are many clients, which it has to limit itself. */
+  /** Addresses, separated by commas. A proxy has many clients, and has to limit them itself. */
   trustedProxies: string | null;
 };
 
 /**
- * Hangs up on an address that has too many connections to this server, before anything is read from it. Listeners that
- * are added later still see every connection, so this comes last. Why: ADR 0094.
+ * Closes connections from an address that has too many to this server, before anything is read from them. Listeners
+ * that are added later still receive every connection, so this is called last. Why: ADR 0094.
  */
 export function limitAddresses(
   server: Server,
@@ -29,12 +29,15 @@ export function limitAddresses(
   });
 }
 
-/** An IPv4 address is not written as an IPv6 one, whichever the port listens on. */
+/** Writes an IPv4 address in its own form even if the port listens on IPv6. */
 export function plainAddress(address: string | undefined): string | null {
   return address?.replace(/^::ffff:/, "") ?? null;
 }
 
-/** The holder of one IPv6 address usually has all that share its first half, and a machine has all of loopback. */
+/**
+ * The key of an address. The owner of one IPv6 address usually has all with the same first half, and a machine has all
+ * of loopback.
+ */
 function holderOf(address: string): string {
   if (/^127\./.test(address) || address === "::1") return "loopback";
   return isIPv6(address) ? firstHalf(address) : address;

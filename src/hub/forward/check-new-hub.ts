@@ -9,20 +9,20 @@ import { type GrpcAddress, parseGrpcAddresses } from "../../runtime/hubs/grpc-ad
 type NewHub = {
   to: readonly string[];
   toGrpc: string;
-  /** The authorities by which callers know the new hub: those of the system if there is none. */
+  /** The authorities that callers trust for the new hub; by default those of the system. */
   httpCa: string | undefined;
   grpcCa: string;
-  /** What the forwarder shows at its HTTP port, as PEM. */
+  /** The certificate of the forwarder's HTTP port, as PEM. */
   ownCert: string;
-  /** Goes with each question, so that the forwarder knows its own. It is no secret. */
+  /** Sent with each request, so that the forwarder recognises its own. It is no secret. */
   headers: Record<string, string>;
 };
 
 const answerMsMax = 5_000;
 
 /**
- * What is wrong with the new addresses at present, as their callers would find them. Throws if it is the hub of another
- * installation: over plain HTTP, which proves nothing, callers would send it their tokens. Why: ADR 0090.
+ * Returns what is wrong with the new addresses at present, as callers would find them. Throws if they lead to a hub of
+ * another installation: over plain HTTP, which proves nothing, callers would send it their tokens. Why: ADR 0090.
  */
 export async function checkNewHub({
   to,
@@ -62,8 +62,9 @@ async function httpProblem(
 }
 
 /**
- * The question again, to whoever shows our own certificate: a name of this machine that is not in that certificate leads to the
- * forwarder itself, which notices it only when the question arrives. A stranger is asked nothing.
+ * Sends the request again without checking names, but only to a server with the forwarder's own certificate. A name of
+ * this machine that is not in that certificate leads to the forwarder itself, which notices that only when a request
+ * arrives.
  */
 async function knock(
   address: string,
@@ -83,7 +84,7 @@ async function knock(
     );
     await once(socket, "data", { signal });
   } catch {
-    // What is wrong there has been found already.
+    // The check before this one has already reported the problem.
   } finally {
     socket.on("error", () => {}).destroy();
   }
@@ -91,13 +92,13 @@ async function knock(
 
 type GrpcProblem = { says: string; isStrange: boolean };
 
-/** Without a certificate of a user nobody is answered there, but the hub shows its own first. */
+/** The gRPC port answers only with a user's certificate, but the hub presents its own first. */
 async function grpcProblem(
   { host, port }: GrpcAddress,
   { ca, headers }: { ca: string; headers: Record<string, string> },
 ): Promise<GrpcProblem | null> {
   const place = { host: host.replace(/^\[|\]$/g, ""), port };
-  // Whose it is decides, not for which names it was made: that may be a name by which only others know it.
+  // The authority decides and not the name in the certificate, which may be one that only other machines use.
   const socket = connect({
     ...place,
     ca,
@@ -124,7 +125,7 @@ async function grpcProblem(
   }
 }
 
-/** A hub wants a certificate before it answers; only a forwarder answers everybody, and it may be this one. */
+/** A hub requires a certificate; only a forwarder answers without one, and that may be this forwarder. */
 async function knockHttp2(socket: TLSSocket, headers: Record<string, string>): Promise<void> {
   const signal = AbortSignal.timeout(answerMsMax);
   const session = connectHttp2(`https://${socket.remoteAddress}`, { createConnection: () => socket });
@@ -134,7 +135,7 @@ async function knockHttp2(socket: TLSSocket, headers: Record<string, string>): P
     stream.on("error", () => {}).end();
     await once(stream, "close");
   } catch {
-    // Nobody answers there, so nobody has to be told apart.
+    // No answer: it is not a forwarder.
   } finally {
     session.destroy();
   }

@@ -27,7 +27,7 @@ type Moved = {
 
 const connectionsMax = 10_000;
 
-/** The gRPC port of a hub that has moved. Nobody has to show a certificate to learn where it is. Why: ADR 0090. */
+/** The gRPC port of a hub that has moved. A caller learns the new address without a certificate. Why: ADR 0090. */
 export class ForwardingRpc implements Service {
   readonly name = "gRPC server";
   readonly #settings: HubSettings;
@@ -52,7 +52,7 @@ export class ForwardingRpc implements Service {
       onCall(called);
       stream.on("error", () => {});
       stream.respond(headers, { endStream: true });
-      // The message of the call is of no use to anybody.
+      // The message of the call is dropped.
       stream.resume();
     });
     this.#open = new Http2Connections(this.#server, { clock, onError: () => {} });

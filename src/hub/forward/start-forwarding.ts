@@ -21,7 +21,7 @@ type ForwardingCall = {
   flags: Record<string, string | undefined>;
   env: Record<string, string | undefined>;
   osUser: string;
-  /** Addresses of the hub that serves the jobs now, with commas. */
+  /** The addresses of the new hub, separated by commas. */
   to: string;
   /** The same for gRPC; by default the hosts of `to` with the usual port. */
   toGrpc: string | undefined;
@@ -32,19 +32,19 @@ type Forwarding = {
   url: string;
   grpcPort: number;
   to: string[];
-  /** What is wrong with the new addresses at present. Callers try them until they answer. */
+  /** Problems of the new addresses at present. Callers retry until the addresses answer. */
   warnings: string[];
   stop(): Promise<void>;
 };
 
 const grpcPortDefault = 50_051;
-/** Marks the questions of a forwarder about the new hub, so that it knows them if they arrive at itself. */
+/** Marks a forwarder's requests to the new hub, so that it recognises them if they arrive at itself. */
 const questionHeader = "writ-forwarder";
 
 /**
- * Answers at the address of a hub that has moved: every call is told where the hub is now. It shows the certificates of the
- * old hub, which is what makes its answer worth following, and needs nothing else of the home: no database and no lock.
- * Why: ADR 0090.
+ * Answers at the address of a hub that has moved: every call receives the hub's new address. It presents the
+ * certificates of the old hub, so callers can trust the answer, and needs nothing else of the home: no database and no
+ * lock. Why: ADR 0090.
  */
 export async function startForwarding(call: ForwardingCall): Promise<Forwarding> {
   const { home, clock = systemClock, osUser } = call;
@@ -59,7 +59,7 @@ export async function startForwarding(call: ForwardingCall): Promise<Forwarding>
     certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
   );
   const question = randomUUID();
-  /** The option that leads here, by a name that does not tell. */
+  /** The option whose address turned out to lead to this forwarder. */
   let itself: "--to" | "--to-grpc" | undefined;
   const tell = tellMoved(to, clock);
   const listener: Listener = (incoming, outgoing) => {
@@ -90,7 +90,7 @@ export async function startForwarding(call: ForwardingCall): Promise<Forwarding>
   }
 }
 
-/** By the rule of those who will be told, so that no address is announced that nobody follows. */
+/** Uses the rule of the callers, so that the forwarder announces no address that they would refuse. */
 function checkedAddresses(text: string, settings: HubSettings): string[] {
   const own = new URL(urlOf(settings, settings.port));
   return checked("--to", () => {

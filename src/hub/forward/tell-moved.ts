@@ -5,8 +5,8 @@ import { discardBody } from "../http/bodies/discard-body.ts";
 import type { Listener } from "../http/listener.ts";
 
 /**
- * Answers every request with where the hub is now. It is no redirect of HTTP: common clients follow those by themselves,
- * some of them with the token, and to any place. Why: ADR 0090.
+ * Answers every request with the hub's new address. It is no HTTP redirect: common clients follow those by themselves
+ * to any address, some of them with the token. Why: ADR 0090.
  */
 export function tellMoved(to: readonly string[], clock: Clock): Listener {
   const moved = movedError(to);

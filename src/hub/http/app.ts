@@ -12,13 +12,13 @@ import type { Reply } from "./reply.ts";
 import { Router } from "./router.ts";
 import { serveRoute } from "./serve-route.ts";
 
-/** Answers a request whose path it was added for. */
+/** Answers the requests of one route or page. */
 export type Endpoint = (
   exchange: Exchange,
   params: Readonly<Record<string, string>>,
 ) => Reply | Promise<Reply>;
 
-/** Answers every request: with what is served at its path, or with a refusal. */
+/** Answers every request, with the endpoint of its path or with a refusal. */
 type App = (exchange: Exchange) => Promise<Reply>;
 
 /** Everything that the hub serves over HTTP. Why: ADR 0112. */

@@ -11,7 +11,7 @@ import type { OpenBodies } from "./bodies/open-bodies.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OpenStreams } from "./streams/open-streams.ts";
 
-/** What the transport itself depends on, beside the use cases. */
+/** The dependencies of the transport, in addition to those of the use cases. */
 export type HttpDeps = HubDeps & {
   streams: OpenStreams;
   bodies: OpenBodies;
@@ -19,13 +19,13 @@ export type HttpDeps = HubDeps & {
 
 type BodyOf<R> = R extends { bodyKind: "bytes" } ? Uint8Array : Part<R, "body">;
 
-/** A checked request: who is calling, from where, and data in the shapes of its route. */
+/** A checked request: its caller, its origin, and its data in the shapes of the route. */
 export type Call<N extends RouteName> = {
   deps: HttpDeps;
   exchange: Exchange;
   identity: Identity;
   credentials: Credentials;
-  /** The attempt of a job that calls with its own token; null for everybody else. */
+  /** The attempt of a job that calls with its own token; null for other callers. */
   jobToken: JobToken | null;
   origin: Origin;
   params: Part<(typeof routes)[N], "params">;
@@ -44,7 +44,7 @@ type SentBody<A> = A extends { type: string }
     ? { body: z.input<S> | JsonText }
     : { body?: undefined };
 
-/** What a handler returns: a status that its route lists, with a body in the shape beside it. */
+/** The answer of a handler: a status that its route lists, with a body in the shape of that status. */
 export type Answer<N extends RouteName> = AnswerOf<(typeof routes)[N]>;
 type AnswerOf<R extends Route> = { [S in StatusOf<R>]: Headed<S> & SentBody<R["answers"][S]> }[StatusOf<R>];
 type Headed<S> = { status: S; headers?: Readonly<Record<string, string>> };
@@ -54,7 +54,7 @@ export type AnyAnswer = { status: number; headers?: Readonly<Record<string, stri
 
 export const done = { status: 204 } as const;
 
-/** The header that says where the next page of a list begins; the last page has none. */
+/** The header with the start of a list's next page; the last page has none. */
 export function nextPage(cursor: string | number | null): Record<string, string> {
   return cursor === null ? {} : { "X-Next-Cursor": String(cursor) };
 }

@@ -21,7 +21,7 @@ export function sessionCookieOf({ databaseId }: CookieDeps): string {
   return `writ_session_${createHash("sha256").update(databaseId).digest("hex").slice(0, 8)}`;
 }
 
-/** The caller's credentials. A header that is not clearly one bearer token counts as a wrong token, never as none. */
+/** The caller's credentials. A header that is not exactly one bearer token counts as a wrong token, never as none. */
 export function credentialsOf(deps: CookieDeps, incoming: IncomingMessage): Credentials {
   const given = headerValues(incoming, "authorization");
   if (given.length === 0) return { bearer: null, session: sessionSecretOf(deps, incoming) };
@@ -29,7 +29,7 @@ export function credentialsOf(deps: CookieDeps, incoming: IncomingMessage): Cred
   return { bearer: match?.[1] ?? "", session: null };
 }
 
-/** What the session cookie holds, whatever else was sent. */
+/** The secret in the session cookie, even if a token was sent too. */
 export function sessionSecretOf(deps: CookieDeps, { headers }: IncomingMessage): string | null {
   if (headers.cookie === undefined) return null;
   const start = `${sessionCookieOf(deps)}=`;
@@ -39,8 +39,8 @@ export function sessionSecretOf(deps: CookieDeps, { headers }: IncomingMessage):
 }
 
 /**
- * A browser sends its cookie by itself, so the page of a stranger could act for the person. The cookie is
- * SameSite=Strict; in addition a change must come from our own page, and under one of our host names.
+ * A browser sends its cookie by itself, so another site's page could act for the person. The cookie is SameSite=Strict;
+ * in addition a change must come from the hub's own page, under one of the hub's host names.
  */
 export function checkBrowser(incoming: IncomingMessage, settings: HubSettings): void {
   const host = hostOf(incoming.headers.host);
@@ -68,14 +68,14 @@ function hostOf(host: string | undefined): string {
   return (host ?? "").replace(/:\d+$/, "").toLowerCase();
 }
 
-/** With its port: other services on this machine get the same cookies, and must not be able to use them. */
+/** Compares the port too: other services on this machine receive the same cookies, and must not be able to use them. */
 function isOwnOrigin(origin: string, incoming: IncomingMessage, settings: HubSettings): boolean {
   if (!URL.canParse(origin)) return false;
   if (settings.publicUrl !== null && origin === new URL(settings.publicUrl).origin) return true;
   return new URL(origin).host === incoming.headers.host?.toLowerCase();
 }
 
-/** The hub's address as others reach it: as it is set, or as this caller has reached it. */
+/** The hub's public address: the setting, or the address that this caller has used. */
 export function hubUrlOf(incoming: IncomingMessage, { publicUrl, host }: HubSettings): string {
   if (publicUrl !== null) return new URL(publicUrl).origin;
   const scheme = "encrypted" in incoming.socket ? "https" : "http";

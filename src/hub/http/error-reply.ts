@@ -5,12 +5,15 @@ import { jsonReply, type Reply } from "./reply.ts";
 
 type ErrorDeps = Pick<HubDeps, "logger" | "outage" | "failures">;
 
-/** The one place where an error becomes a reply. Unexpected errors are logged and tell strangers nothing. */
+/**
+ * The one place where an error becomes a reply. Unexpected errors are logged, and the reply contains none of their
+ * details.
+ */
 export function errorReply(error: unknown, requestId: string, deps: ErrorDeps): Reply {
   const known = error instanceof WritError ? error : unforeseen(error, requestId, deps);
   const { http } = errorTable[known.code];
   const { retry_after_sec: _, ...details } = http < 500 ? (known.details ?? {}) : {};
-  // Errors of our own may mention files and statements: they go to the log, where the request id leads to them.
+  // Details of internal errors may mention files and statements: they go to the log, where the request id finds them.
   if (http >= 500 && known.details !== undefined && !deps.outage.noticed(known)) {
     deps.logger.error(
       { code: known.code, details: known.details, request_id: requestId },

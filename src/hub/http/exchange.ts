@@ -3,7 +3,7 @@ import type { RouteName } from "../../contract/routes/routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 
-/** A request and its response while they are served, and what the log will say about them. */
+/** A request and its response while they are served, with the facts for the log. */
 export type Exchange = {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
@@ -15,11 +15,11 @@ export type Exchange = {
   route: RouteName | null;
   /** Null until the caller is known. */
   identity: Identity | null;
-  /** Null if nothing was refused. */
+  /** Set when the request was refused. */
   requestId: string | null;
-  /** The worker that asks for jobs. */
+  /** The worker that claims. */
   workerId?: string;
-  /** The jobs that the call has made. */
+  /** The jobs that the call has created. */
   jobIds: readonly string[];
 };
 
@@ -33,17 +33,20 @@ export function openExchange(incoming: IncomingMessage, outgoing: ServerResponse
   return { incoming, outgoing, path, search, route: null, identity: null, requestId: null, jobIds: [] };
 }
 
-/** Slashes stay encoded, and so do percent signs: parameters are decoded once, after the path was divided into parts. */
+/**
+ * Decodes a path except slashes and percent signs: parameters are decoded once, after the path was split into parts.
+ */
 function spelledPlainly(path: string): string {
   if (!path.includes("%")) return path;
   try {
     return decodeURI(path.replaceAll("%25", "%2525"));
   } catch {
+    // Not a valid encoding: the router finds no route, or the route's shape refuses it.
     return path;
   }
 }
 
-/** Every value of a header, in order: where only one may be given, a second one must not be overlooked. */
+/** Every value of a header, in order, so that a second value is noticed where only one is allowed. */
 export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -59,7 +62,10 @@ export function headerOf({ incoming }: Pick<Exchange, "incoming">, name: string)
   return Array.isArray(given) ? given.join(", ") : given;
 }
 
-/** A HEAD is served like a GET. Where the body is a job that is leased, or a stream, its caller would never get it. */
+/**
+ * HEAD is served like GET. It is refused where the body would be a leased job or a stream, which the caller would not
+ * receive.
+ */
 export function refuseHead({ incoming }: Pick<Exchange, "incoming">): void {
   if (incoming.method !== "HEAD") return;
   throw new WritError("METHOD_NOT_ALLOWED", "HEAD is not allowed on this path; use GET", { allow: "GET" });

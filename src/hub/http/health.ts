@@ -4,14 +4,14 @@ import { databaseKind } from "../use-cases/access/list-hubs.ts";
 import type { HttpDeps } from "./call.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 
-/** Those who ask are less patient than callers of the API; clients give up after 4 seconds. */
+/** Health probes have shorter limits than callers of the API; clients give up after 4 seconds. */
 const answerMsMax = 3_000;
 
 const diskFull = "the disk of the database is full, or was within the last 30 s";
 
 /** Answers whether the hub works, within a bounded time even if the database never answers. Why: ADR 0089. */
 export function createHealth(deps: HttpDeps): () => Promise<Reply> {
-  // However often it is asked while the database hangs, one question waits there.
+  // While the database hangs, all probes share one query.
   let asking: Promise<HealthView> | null = null;
   return async () => {
     asking ??= lookAt(deps).finally(() => {
@@ -19,7 +19,8 @@ export function createHealth(deps: HttpDeps): () => Promise<Reply> {
     });
     try {
       const health = await within(asking, answerMsMax);
-      // A small write that fits must not make a hub well that cannot store a job: whoever asks would restart it again and again.
+      // A small write that fits does not make a hub healthy that cannot store a job: a supervisor would restart it over
+      // and over.
       if (deps.outage.isDiskFull) throw new WritError("STORE_UNAVAILABLE", diskFull);
       return jsonReply(200, JSON.stringify(health));
     } catch (error) {
@@ -44,7 +45,7 @@ async function lookAt(deps: HttpDeps): Promise<HealthView> {
   };
 }
 
-/** Strangers may read it, so it has the sentence of the error and none of its details. */
+/** Callers without a token may read it, so it has the error's message and none of its details. */
 function unhealthy({ version }: HttpDeps, error: unknown): HealthView {
   const reason = error instanceof WritError ? error.message : "the database failed; the hub's log says how";
   return { status: "store unavailable", code: "STORE_UNAVAILABLE", reason, version };

@@ -15,13 +15,13 @@ async function headOf(request: string): Promise<string> {
   throw new Error("the server hung up");
 }
 
-test("an HTTP/1.1 client is told how long its connection is kept, and not that it is", async () => {
+test("an answer to an HTTP/1.1 client has Keep-Alive and no Connection header", async () => {
   const head = await headOf("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   expect(head).toMatch(/^Keep-Alive: timeout=75$/m);
   expect(head).not.toMatch(/^Connection:/m);
 });
 
-test("a client that asks for the end of the connection, or speaks HTTP/1.0, is told as before", async () => {
+test("a client that closes its connection, or speaks HTTP/1.0, still gets a Connection header", async () => {
   expect(await headOf("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).toMatch(
     /^Connection: close$/m,
   );

@@ -2,7 +2,7 @@ import { routes } from "../../contract/routes/routes.ts";
 import type { HttpDeps } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** One line per call: who, what, which job, how it ended. */
+/** Logs one line per call: caller, route, job and outcome. */
 export function logCall(deps: HttpDeps, exchange: Exchange, status: number): void {
   const { route, identity, path } = exchange;
   const method = exchange.incoming.method ?? "";
@@ -12,7 +12,7 @@ export function logCall(deps: HttpDeps, exchange: Exchange, status: number): voi
   if (!deps.logger.isLevelEnabled("info")) return;
   deps.logger.info(
     {
-      // What follows is a permission, and the path is of a request that was not for it.
+      // The rest of the path is a permission, and must not be logged.
       route: route ?? path.replace(/(\/objects\/).*/, "$1"),
       method,
       status,
@@ -29,7 +29,7 @@ export function logCall(deps: HttpDeps, exchange: Exchange, status: number): voi
 /** More ids than this in one line would make the log grow faster than the database. */
 const idsMax = 100;
 
-/** The job that the call is about, or those that it has made: each of them, or the first and the last of a large batch. */
+/** The job of the call, or the jobs that it created: each of them, or the first and the last of a large batch. */
 function jobsOf({ path, jobIds }: Exchange): Record<string, unknown> {
   if (jobIds.length <= 1) return { job: jobIds[0] ?? jobIn(path) };
   if (jobIds.length <= idsMax) return { jobs: jobIds };

@@ -10,7 +10,7 @@ import { credentialsOf, originOf } from "./credentials.ts";
 import { createHealth } from "./health.ts";
 import type { Router } from "./router.ts";
 
-/** What monitoring asks for, below both prefixes and without one. */
+/** The endpoints for monitoring, below both prefixes and without one. */
 export function addProbes(router: Router<Endpoint>, deps: HttpDeps): void {
   const health = createHealth(deps);
   const endpoints = { getHealth: health, getReadiness: health, getMetrics: serveMetrics(deps) };

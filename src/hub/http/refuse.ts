@@ -6,7 +6,7 @@ import { errorReply } from "./error-reply.ts";
 import { type Exchange, headerValues } from "./exchange.ts";
 import type { Reply } from "./reply.ts";
 
-/** Counts a refusal and gives it the id under which the log mentions it. */
+/** Counts a refusal and gives it the id by which the log finds it. */
 export async function refuse(deps: HttpDeps, exchange: Exchange, error: unknown): Promise<Reply> {
   const requestId = deps.ids.recordId();
   exchange.requestId = requestId;
@@ -14,12 +14,12 @@ export async function refuse(deps: HttpDeps, exchange: Exchange, error: unknown)
   await discardBody(exchange.incoming, deps.clock, error);
   const reply = errorReply(error, requestId, deps);
   if (!exchange.outgoing.headersSent) return reply;
-  // What was sent before the error looks like a good answer as long as it can end.
+  // A part of the answer was sent before the error; a normal end would make it look complete.
   exchange.outgoing.destroy();
   return { ...reply, body: written };
 }
 
-/** Two proxies may each believe another one of two hosts, so a request with two is meant for nobody. */
+/** Two proxies may each use another one of two Host headers, so a request with two is refused. */
 export function checkHost(incoming: IncomingMessage): void {
   if (headerValues(incoming, "host").length > 1) {
     throw invalidArgument({ path: "Host", message: "must be given once" });

@@ -3,7 +3,7 @@ import { routes } from "../../contract/routes/routes.ts";
 import { type Answer, written } from "./call.ts";
 import { replyTo } from "./reply.ts";
 
-test("JSON, text and an answer without a body become what the route's row says", () => {
+test("JSON, text and an answer without a body become replies as the route declares", () => {
   expect(replyTo(routes.listJobs, { status: 200, body: [], headers: { "X-Next-Cursor": "7" } })).toEqual({
     status: 200,
     headers: { "Content-Type": "application/json", "X-Next-Cursor": "7" },
@@ -17,7 +17,7 @@ test("JSON, text and an answer without a body become what the route's row says",
   expect(replyTo(routes.cancelJob, { status: 202 })).toEqual({ status: 202, headers: {}, body: null });
 });
 
-test("an answer that its route does not name does not compile", () => {
+test("an answer that its route does not declare does not compile", () => {
   const right: [Answer<"cancelJob">, Answer<"createToken">, Answer<"streamEvents">] = [
     { status: 202 },
     { status: 201, body: { id: "a", token: "b" } },

@@ -5,8 +5,7 @@ import { type AnyAnswer, written } from "./call.ts";
 import { keepAliveHeaders } from "./keep-alive.ts";
 
 /**
- * What goes back to the caller; the body is null if there is none, or `written` if the handler has sent it.
- * Why: ADR 0024.
+ * The reply to the caller. The body is null if there is none, or `written` if the handler has sent it. Why: ADR 0024.
  */
 export type Reply = {
   status: number;
@@ -34,7 +33,7 @@ export function jsonReply(
   return { status, headers: { ...json, ...headers }, body };
 }
 
-/** A HEAD gets no length: the body of a GET may be compressed, and then has another one. */
+/** A reply to HEAD has no length: the body of GET may be compressed, and then has another length. */
 export function sendReply(outgoing: ServerResponse, { status, headers: own, body }: Reply): void {
   if (body === written || outgoing.destroyed) return;
   const headers = { ...own, ...keepAliveHeaders(outgoing) };

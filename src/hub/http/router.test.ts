@@ -22,7 +22,7 @@ const router = routerOf(
   ["GET", "/queues/:type"],
 );
 
-test("a path that is not exactly one of the patterns is not found, and allows nothing", () => {
+test("a path that matches no pattern is not found and allows no method", () => {
   const unknown = [
     "",
     "*",
@@ -39,18 +39,18 @@ test("a path that is not exactly one of the patterns is not found, and allows no
     expect([path, router.look("GET", path)]).toEqual([path, { target: null, allow: [] }]);
 });
 
-test("a path without the method says which methods it has", () => {
+test("a path without the requested method names the methods that it has", () => {
   expect(router.look("PUT", "/jobs")).toEqual({ target: null, allow: ["GET", "POST"] });
   expect(router.look("GET", `/jobs/${id}/start`)).toEqual({ target: null, allow: ["POST"] });
   expect(router.look("POST", "/jobs/pending")).toEqual({ target: null, allow: ["GET", "DELETE"] });
 });
 
-test("a HEAD finds what a GET finds", () => {
+test("HEAD finds the route of GET", () => {
   expect(router.look("HEAD", "/jobs")).toEqual({ target: "GET /jobs", params: {} });
   expect(router.look("HEAD", `/jobs/${id}/start`)).toEqual({ target: null, allow: ["POST"] });
 });
 
-test("a fixed part wins over a parameter, wherever it has the method", () => {
+test("a fixed part wins over a parameter if it has the method", () => {
   expect(router.look("GET", "/jobs/pending")).toEqual({ target: "GET /jobs/pending", params: {} });
   expect(router.look("DELETE", "/jobs/pending")).toEqual({
     target: "DELETE /jobs/:id",
@@ -61,7 +61,7 @@ test("a fixed part wins over a parameter, wherever it has the method", () => {
   expect(deep.look("GET", "/a/b/e")).toEqual({ target: "GET /:y/b/:z", params: { y: "a", z: "e" } });
 });
 
-test("parameters are decoded once, and what is no encoding stays as it is", () => {
+test("parameters are decoded once, and an invalid encoding stays unchanged", () => {
   const found = (path: string) => {
     const look = router.look("GET", path);
     return look.target === null ? null : look.params;

@@ -1,11 +1,11 @@
-/** What was found at a path for a method, or the methods that the path has instead: none if there is no such path. */
-type Look<Target> =
+/** The target of a path and method, or else the methods that the path has: none if there is no such path. */
+type Match<Target> =
   | { target: Target; params: Readonly<Record<string, string>> }
   | { target: null; allow: readonly string[] };
 
 /**
- * Finds what answers a request, by method and path. Patterns are a tree of the parts between slashes. A part such as `:id`
- * stands for any one part that is not empty, and `:key*` at the end for all that follow. Fixed parts come first:
+ * Finds the target of a request by method and path. Patterns are a tree of the parts between slashes. A part such as
+ * `:id` stands for any one part that is not empty, and `:key*` at the end for all that follow. Fixed parts come first:
  * `/jobs/pending` is not a job called "pending", unless only the latter has the method. Why: ADR 0112.
  */
 export class Router<Target> {
@@ -22,26 +22,26 @@ export class Router<Target> {
     node.ends.set(method, { target, names });
   }
 
-  /** A HEAD finds what a GET finds. The `*` of a request about the whole server is no path. */
-  look(method: string, path: string): Look<Target> {
+  /** HEAD finds the route of GET. The `*` of a request about the whole server is no path. */
+  look(method: string, path: string): Match<Target> {
     if (!path.startsWith("/")) return { target: null, allow: [] };
-    const asked = { method: method === "HEAD" ? "GET" : method, parts: path.slice(1).split("/") };
-    const noted: Noted = { values: [], allow: [] };
-    const end = find(this.#root, asked, noted);
-    if (end === null) return { target: null, allow: [...new Set(noted.allow)] };
-    return { target: end.target, params: paramsOf(end.names, noted.values) };
+    const requested = { method: method === "HEAD" ? "GET" : method, parts: path.slice(1).split("/") };
+    const collected: Collected = { values: [], allow: [] };
+    const end = find(this.#root, requested, collected);
+    if (end === null) return { target: null, allow: [...new Set(collected.allow)] };
+    return { target: end.target, params: paramsOf(end.names, collected.values) };
   }
 }
 
 type End<Target> = { target: Target; names: readonly string[] };
 
 type Node<Target> = {
-  /** By method: what is served at the path that ends here. */
+  /** The targets of the path that ends here, by method. */
   ends: Map<string, End<Target>>;
   fixed: Map<string, Node<Target>>;
-  /** Where any part leads. */
+  /** The node for any part. */
   any: Node<Target> | null;
-  /** Where all the parts that are left lead. */
+  /** The node for all remaining parts. */
   rest: Node<Target> | null;
 };
 
@@ -60,31 +60,40 @@ function childFor<Target>(node: Node<Target>, part: string): Node<Target> {
   return child;
 }
 
-type Asked = { method: string; parts: readonly string[] };
-type Noted = { values: string[]; allow: string[] };
+type RequestedPath = { method: string; parts: readonly string[] };
+type Collected = { values: string[]; allow: string[] };
 
-/** The first end that has the method; what the path has for other methods is noted. It goes no deeper than the patterns. */
-function find<Target>(node: Node<Target>, asked: Asked, noted: Noted, index = 0): End<Target> | null {
-  const { parts } = asked;
-  if (index === parts.length) return endOf(node, asked, noted);
+/** The first end that has the method; other methods of the path are collected. The depth is bounded by the patterns. */
+function find<Target>(
+  node: Node<Target>,
+  requested: RequestedPath,
+  collected: Collected,
+  index = 0,
+): End<Target> | null {
+  const { parts } = requested;
+  if (index === parts.length) return endOf(node, requested, collected);
   const part = parts[index]!;
   const fixed = node.fixed.get(part);
-  const end = fixed === undefined ? null : find(fixed, asked, noted, index + 1);
+  const end = fixed === undefined ? null : find(fixed, requested, collected, index + 1);
   if (end !== null || part === "") return end;
-  const { values } = noted;
+  const { values } = collected;
   const before = values.length;
   if (node.any !== null) {
     values.push(part);
-    const found = find(node.any, asked, noted, index + 1);
+    const found = find(node.any, requested, collected, index + 1);
     if (found !== null) return found;
     values.length = before;
   }
   if (node.rest === null) return null;
   values.push(parts.slice(index).join("/"));
-  return endOf(node.rest, asked, noted);
+  return endOf(node.rest, requested, collected);
 }
 
-function endOf<Target>({ ends }: Node<Target>, { method }: Asked, { allow }: Noted): End<Target> | null {
+function endOf<Target>(
+  { ends }: Node<Target>,
+  { method }: RequestedPath,
+  { allow }: Collected,
+): End<Target> | null {
   const end = ends.get(method);
   if (end === undefined) allow.push(...ends.keys());
   return end ?? null;
@@ -99,12 +108,13 @@ function paramsOf(names: readonly string[], values: readonly string[]): Readonly
   return params;
 }
 
-/** What is not a valid encoding is left as it is: the route's shape refuses it and names it. */
+/** An invalid encoding stays unchanged: the route's shape refuses it and names it. */
 function decoded(value: string): string {
   if (!value.includes("%")) return value;
   try {
     return decodeURIComponent(value);
   } catch {
+    // See above.
     return value;
   }
 }

@@ -25,10 +25,7 @@ import { type Reply, replyTo } from "./reply.ts";
 /** A request whose route is known, with the parameters of its path. */
 type Served = { name: RouteName; exchange: Exchange; params: Readonly<Record<string, string>> };
 
-/**
- * Serves one call of a route. The checks come in this order: who is calling, may they, and what did they send.
- * Why: ADR 0005.
- */
+/** Serves one call of a route. The checks come in this order: identity, role, data. Why: ADR 0005. */
 export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply> {
   const { name, exchange } = served;
   const { incoming } = exchange;
@@ -37,7 +34,7 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
   exchange.route = name;
   const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
   const credentials = credentialsOf(deps, incoming);
-  const caller = { identity: nobody, origin };
+  const caller = { identity: anonymous, origin };
   let request: { params?: unknown; query?: unknown; body?: unknown } = {};
   try {
     const { identity, jobToken } = await admit(deps, served, { credentials, origin });
@@ -57,7 +54,8 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
       credentials,
       jobToken,
       ...request,
-      // Created only for calls that wait: an abort at the end of every small call would cost more than the call.
+      // Created on first use, for calls that wait: an abort at the end of every small call would cost more than the
+      // call.
       get signal() {
         return hangUpSignal(exchange);
       },
@@ -80,7 +78,13 @@ function outcomeOf(error: unknown): string {
   return error instanceof WritError ? error.code : "INTERNAL";
 }
 
-const nobody: Identity = { tokenId: "", role: "viewer", tenantId: null, userId: "anonymous", workerId: null };
+const anonymous: Identity = {
+  tokenId: "",
+  role: "viewer",
+  tenantId: null,
+  userId: "anonymous",
+  workerId: null,
+};
 
 async function admit(
   deps: HttpDeps,
@@ -89,8 +93,8 @@ async function admit(
 ): Promise<{ identity: Identity; jobToken: JobToken | null }> {
   const route: Route = routes[name];
   const isAnonymous = credentials.bearer === null && credentials.session === null;
-  const stranger = { identity: nobody, jobToken: null };
-  // Otherwise the page of a stranger could sign a person in as somebody else, who then sees what the person does.
+  const stranger = { identity: anonymous, jobToken: null };
+  // Otherwise another site's page could sign a person in as its own user, who would then see what the person does.
   if (name === "createSession" && exchange.incoming.headers.origin !== undefined)
     checkBrowser(exchange.incoming, deps.settings);
   if (route.who === "open" || route.who === "signed URL") return stranger;
@@ -98,8 +102,9 @@ async function admit(
   if (route.who === "job token" && isJobToken(credentials.bearer)) {
     return authenticateJob(deps, credentials.bearer, origin);
   }
-  // The page asks before anybody has signed in; that is a question, not an attempt to get in.
-  if (name === "getSession" && isAnonymous) throw new WritError("UNAUTHENTICATED", "nobody is signed in");
+  // The page asks for the session before a person has signed in; that is not a failed login.
+  if (name === "getSession" && isAnonymous)
+    throw new WritError("UNAUTHENTICATED", "no session: sign in first");
   if (credentials.session !== null) {
     checkBrowser(exchange.incoming, deps.settings);
     checkSession(credentials.session, headerOf(exchange, sessionHeader));
@@ -113,7 +118,7 @@ function checkRole({ who }: Route, { role }: Identity): void {
   throw new WritError("PERMISSION_DENIED", `a ${role} token may not do this`);
 }
 
-/** Each name only once, because with two values it would be unclear which one is meant. */
+/** Each name may appear once, because two values would be ambiguous. */
 function queryOf(search: string): Record<string, string> {
   const given = new URLSearchParams(search);
   const query: Record<string, string> = Object.create(null);

@@ -24,13 +24,16 @@ const stopGraceMs = 3_000;
 /** After this time of silence the kernel asks whether the other side is still there. */
 const silenceMs = 60_000;
 
-/** Half a year. A browser that has been here does not ask without TLS again; it ignores this if it doubts the certificate. */
+/**
+ * Half a year. A browser that has seen this header does not connect without TLS again; it ignores the header if it does
+ * not trust the certificate.
+ */
 const strictTransport = "max-age=15768000";
 
 type HttpServerDeps = {
   settings: HubSettings;
   clock: Clock;
-  /** Called when an address already has all the connections that it may have. */
+  /** Called when an address already has all the connections that it is allowed. */
   onAddressLimit(address: string): void;
 };
 
@@ -48,7 +51,7 @@ export class HttpServer implements Service {
   constructor(answer: Listener, { settings, clock, onAddressLimit }: HttpServerDeps, pair: KeyPair) {
     this.#late = new LateRequests(clock);
     const listener: Listener = (incoming, outgoing) => {
-      // A client that calls again and again on one connection would otherwise keep a stopping hub busy.
+      // Otherwise a client that keeps calling on one connection would keep a stopping hub busy.
       if (!this.#server.listening) outgoing.shouldKeepAlive = false;
       if (this.#tlsServer !== null) outgoing.setHeader("Strict-Transport-Security", strictTransport);
       this.#late.watch(incoming);
@@ -98,8 +101,8 @@ export class HttpServer implements Service {
   }
 
   /**
-   * Where programs of this machine reach it, whatever stands in front of it. None if its certificate has other names, or
-   * if they would have to send their token unencrypted over a network.
+   * The address for programs on this machine, past any proxy. Undefined if the certificate has other names, or if
+   * programs would have to send their token unencrypted over a network.
    */
   get localUrl(): string | undefined {
     const { tlsCert } = this.#settings;

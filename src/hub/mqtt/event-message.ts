@@ -7,7 +7,7 @@ import type { MqttMessage } from "../../runtime/mqtt/connect-mqtt.ts";
 import { buildMessage } from "../../signing/job-message.ts";
 import type { Store } from "../../store/store.ts";
 
-/** An event that has a job, and so a number among the events of that job. */
+/** An event of a job, with its number among the events of that job. */
 export type NumberedEvent = LoggedEvent & { jobId: string; jobSeq: number; tenantId: string };
 
 export function isNumbered(event: LoggedEvent): event is NumberedEvent {
@@ -16,7 +16,7 @@ export function isNumbered(event: LoggedEvent): event is NumberedEvent {
 
 type Reads = Pick<Store, "getJob">;
 
-/** What is sent about an event. Why: ADR 0050. */
+/** The message for an event. Why: ADR 0050. */
 export async function eventMessage(
   store: Reads,
   event: NumberedEvent,
@@ -33,18 +33,18 @@ export async function eventMessage(
   return { topic: `${topicOf(event)}/events`, payload, retain: false };
 }
 
-/** The last message about a job stays with the broker, until the job is removed: an empty one removes it. */
+/** The retained message with a job's status. When the job is removed, an empty message removes it from the broker. */
 export function statusMessage(event: NumberedEvent, { payload }: MqttMessage): MqttMessage {
   const isOver = event.event === "JOB_REMOVED";
   return { topic: `${topicOf(event)}/status`, payload: isOver ? "" : payload, retain: true };
 }
 
-/** Tenants' ids and jobs' ids are words, so no tenant can choose a topic of another. */
+/** Ids of tenants and jobs contain no slash or wildcard, so no tenant can reach a topic of another. */
 function topicOf({ tenantId, jobId }: NumberedEvent): string {
   return `writ/${tenantId}/jobs/${jobId}`;
 }
 
-/** Most events tell the state of the job after them. */
+/** The job's state after an event; most events contain it. */
 async function statusAfter(store: Reads, { jobId, details }: NumberedEvent): Promise<RegistryState | null> {
   const { status, fail_code: failCode } = details as { status?: JobState; fail_code?: JobRecord["failCode"] };
   if (status !== undefined && (status !== "failed" || failCode !== undefined))
@@ -54,7 +54,7 @@ async function statusAfter(store: Reads, { jobId, details }: NumberedEvent): Pro
   return status === undefined ? null : registryState({ status, failCode: null });
 }
 
-/** Numbers that have no canonical form are possible in old records; the event is worth more than they are. */
+/** Old records may contain numbers without a canonical form; then the event is sent without its data. */
 function withData(data: JsonObject, build: (data: JsonObject | null) => string): string {
   try {
     return build(data);

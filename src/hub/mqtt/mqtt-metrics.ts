@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** How far the broker is behind. Without a broker all of them stay at zero. */
+/** Metrics of the broker's backlog. Without a broker all of them stay at zero. */
 export function mqttMetrics(registers: Registry[]) {
   return {
     connected: new Gauge({

@@ -24,13 +24,13 @@ type PublisherDeps = Pick<HubDeps, "store" | "feed" | "clock" | "logger" | "fail
   leadership: Pick<HubDeps["leadership"], "isLeader">;
 };
 
-/** A message, and the event that it tells of. */
+/** A message, with the number of its event. */
 type Item = { seq: number; message: MqttMessage; counts: boolean };
 
 /**
- * Sends the events of jobs to a broker, in the order of the log. The log itself is the outbox: this reader moves on only
- * past what the broker has acknowledged, and its place is in the database. Nothing waits for it; while the broker is
- * away it does not even read. Why: ADR 0050.
+ * Sends the events of jobs to a broker, in the order of the log. The log itself is the outbox: this reader advances
+ * only past events that the broker has acknowledged, and its position is in the database. Nothing waits for it; while
+ * the broker is away it does not read. Why: ADR 0050.
  */
 export class MqttPublisher implements Service {
   readonly name = "mqtt publisher";
@@ -40,7 +40,7 @@ export class MqttPublisher implements Service {
   #connection: MqttConnection | null = null;
   #stopListening: () => void = () => {};
   #wakes: Timer | null = null;
-  /** Everything up to here is with the broker. */
+  /** The broker has acknowledged everything up to here. */
   #seq = 0;
   #failures = 0;
   #retryAtMs = 0;
@@ -60,7 +60,7 @@ export class MqttPublisher implements Service {
     return this.#lastFailure?.kind ?? "away";
   }
 
-  /** Before anybody can call: a new reader begins at the end of the log, and must not begin too late. */
+  /** Runs before the ports open: a new reader begins at the end of the log, and must not miss the first events. */
   async start(): Promise<void> {
     const { store } = this.#deps;
     const { seq, memory } = await store.getLogReader({ name: readerName });
@@ -73,9 +73,9 @@ export class MqttPublisher implements Service {
   async stop(): Promise<void> {
     this.#stopListening();
     this.#wakes?.cancel();
-    // It starts again when this hub takes the lead again.
+    // Cleared, because the service starts again when this hub takes the lead again.
     this.#wakes = null;
-    // Ends what waits for an answer of the broker; a round that is just connecting leaves one more to close.
+    // Ends calls that wait for the broker; a round that is just connecting leaves one more connection to close.
     await this.#close();
     await this.#rounds.stop();
     await this.#close();
@@ -87,7 +87,7 @@ export class MqttPublisher implements Service {
     await connection?.close();
   }
 
-  /** Commits that come close together are read together. */
+  /** Commits that follow each other closely are read together. */
   #wakeSoon(): void {
     if (this.#connection === null || this.#wakes !== null) return;
     this.#wakes = this.#deps.clock.setTimer(() => {
@@ -134,7 +134,7 @@ export class MqttPublisher implements Service {
     }
   }
 
-  /** Called when it ends, and when it no longer answers; the first of the two counts. */
+  /** Called when the connection ends and when it no longer answers; the first call counts. */
   #lose(connection: MqttConnection, failure: MqttFailure): void {
     if (this.#connection !== connection) return;
     this.#connection = null;
@@ -152,7 +152,7 @@ export class MqttPublisher implements Service {
     if (isNew) logger.warn({ why: failure.message }, "events wait for the MQTT broker");
   }
 
-  /** False if there was nothing more to send. */
+  /** Resolves with false if no event was left to send. */
   async #sendPage(connection: MqttConnection): Promise<boolean> {
     const { store, logger, metrics } = this.#deps;
     const page = await store.readEvents({ afterSeq: this.#seq, limit: eventsPerTurn });
@@ -171,7 +171,7 @@ export class MqttPublisher implements Service {
     }
     const items = await this.#itemsOf(page.filter(isNumbered));
     for (let at = 0; at < items.length; at += connection.inFlightMax) {
-      // The one that leads instead has sent these already; an old status must not replace its newer one.
+      // The new leader has sent these already; an old status must not replace its newer one.
       if (!this.#deps.leadership.isLeader) return false;
       await this.#sendItems(connection, items.slice(at, at + connection.inFlightMax));
       this.#failures = 0;
@@ -180,7 +180,7 @@ export class MqttPublisher implements Service {
     return page.length === eventsPerTurn;
   }
 
-  /** Each event, and after the last one of each job in this page, what stays with the broker. */
+  /** The messages of a page: each event, and after the last one of each job the retained status. */
   async #itemsOf(events: readonly NumberedEvent[]): Promise<Item[]> {
     const last = new Map(events.map((event) => [event.jobId, event.seq]));
     const items: Item[] = [];
@@ -193,7 +193,7 @@ export class MqttPublisher implements Service {
     return items;
   }
 
-  /** If the broker goes away in the middle, what it has acknowledged without a gap need not be sent again. */
+  /** If the broker goes away in the middle, events that it acknowledged without a gap are not sent again. */
   async #sendItems(connection: MqttConnection, items: readonly Item[]): Promise<void> {
     const sent = await Promise.allSettled(items.map(({ message }) => connection.publish(message)));
     const failedAt = sent.findIndex(({ status }) => status === "rejected");
@@ -201,7 +201,7 @@ export class MqttPublisher implements Service {
     this.#deps.metrics.mqtt.published.inc(acknowledged.filter(({ counts }) => counts).length);
     const failure = sent[failedAt];
     if (failure?.status !== "rejected") return;
-    // The event of the first that failed may have been acknowledged without its status.
+    // The event before the first failure may have been acknowledged without its status.
     const unsentSeq = items[failedAt]!.seq;
     if (unsentSeq - 1 > this.#seq) await this.#advance(unsentSeq - 1);
     throw failure.reason;

@@ -6,14 +6,14 @@ import type { MqttOptions } from "../../runtime/mqtt/connect-mqtt.ts";
 import { readSecret, refusedSetting } from "../settings/secret-setting.ts";
 import type { HubSettings } from "../settings/settings.ts";
 
-type Given = Pick<
+type BrokerFields = Pick<
   HubSettings,
   "mqttUrl" | "mqttPasswordFile" | "mqttCaFile" | "mqttHmacKeyFile" | "mqttVersion" | "mqttPlaintext"
 >;
 
 export type MqttSettings = {
   broker: MqttOptions;
-  /** Reads the password again, which may have changed since the start. */
+  /** Reads the password, which may have changed since the start. */
   readPassword?: () => Promise<string>;
   /** Authenticates messages. */
   hmacKey: string | null;
@@ -21,13 +21,13 @@ export type MqttSettings = {
 
 const keyLengthMin = 16;
 
-/** Refuses what would be noticed only when the first event is to be sent. */
-export function checkMqttSettings(given: Given): void {
-  if (given.mqttUrl === null) {
+/** Refuses settings at the start that would otherwise fail with the first event. */
+export function checkMqttSettings(fields: BrokerFields): void {
+  if (fields.mqttUrl === null) {
     const rest = {
-      WRIT_MQTT_PASSWORD_FILE: given.mqttPasswordFile,
-      WRIT_MQTT_CA_FILE: given.mqttCaFile,
-      WRIT_MQTT_HMAC_KEY_FILE: given.mqttHmacKeyFile,
+      WRIT_MQTT_PASSWORD_FILE: fields.mqttPasswordFile,
+      WRIT_MQTT_CA_FILE: fields.mqttCaFile,
+      WRIT_MQTT_HMAC_KEY_FILE: fields.mqttHmacKeyFile,
     };
     for (const [name, value] of Object.entries(rest)) {
       if (value !== null)
@@ -35,14 +35,14 @@ export function checkMqttSettings(given: Given): void {
     }
     return;
   }
-  const { host, tls, username } = addressOf(given.mqttUrl);
-  if (given.mqttPasswordFile !== null && username === null) {
+  const { host, tls, username } = addressOf(fields.mqttUrl);
+  if (fields.mqttPasswordFile !== null && username === null) {
     throw refusedSetting(
       "WRIT_MQTT_URL",
       "WRIT_MQTT_PASSWORD_FILE set, but WRIT_MQTT_URL names no user; use mqtt://USER@HOST",
     );
   }
-  if (tls || isLoopback(host) || given.mqttPlaintext) return;
+  if (tls || isLoopback(host) || fields.mqttPlaintext) return;
   throw refusedSetting(
     "WRIT_MQTT_URL",
     `WRIT_MQTT_URL: events would go to ${host} unencrypted; use mqtts://, or set WRIT_MQTT_PLAINTEXT=true`,
@@ -50,9 +50,9 @@ export function checkMqttSettings(given: Given): void {
 }
 
 /** Null if events go to no broker. */
-export async function mqttSettingsOf(given: Given): Promise<MqttSettings | null> {
-  if (given.mqttUrl === null) return null;
-  const { mqttPasswordFile, mqttHmacKeyFile, mqttCaFile } = given;
+export async function mqttSettingsOf(fields: BrokerFields): Promise<MqttSettings | null> {
+  if (fields.mqttUrl === null) return null;
+  const { mqttPasswordFile, mqttHmacKeyFile, mqttCaFile } = fields;
   const hmacKey = mqttHmacKeyFile && (await readSecret("WRIT_MQTT_HMAC_KEY_FILE", mqttHmacKeyFile));
   if (hmacKey !== null && hmacKey.length < keyLengthMin) {
     throw refusedSetting(
@@ -62,10 +62,10 @@ export async function mqttSettingsOf(given: Given): Promise<MqttSettings | null>
   }
   return {
     broker: {
-      ...addressOf(given.mqttUrl),
+      ...addressOf(fields.mqttUrl),
       password: mqttPasswordFile && (await readSecret("WRIT_MQTT_PASSWORD_FILE", mqttPasswordFile)),
       ca: mqttCaFile && (await readAuthority(mqttCaFile)),
-      protocolVersion: given.mqttVersion === "5" ? 5 : 4,
+      protocolVersion: fields.mqttVersion === "5" ? 5 : 4,
     },
     ...(mqttPasswordFile === null
       ? {}

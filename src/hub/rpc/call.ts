@@ -6,21 +6,21 @@ import type { HubDeps } from "../deps.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { RpcMetrics } from "./rpc-metrics.ts";
 
-/** What the transport itself depends on, beside the use cases. */
+/** The dependencies of the transport, in addition to those of the use cases. */
 export type RpcDeps = HubDeps & { calls: OpenCalls; rpcMetrics: RpcMetrics };
 
-/** One TLS connection: the identity in its certificate, or why the certificate is not valid, and the address. */
+/** A caller's TLS connection: the identity in its certificate, or why the certificate is not valid, and the address. */
 export type Connection = { peer: Peer | WritError; serial: string | null; ipAddress: string | null };
 
-/** A checked call: who is calling, from where, and when to give up. */
+/** A checked call: its caller, its origin, and the signal that ends it. */
 export type RpcCall = {
   deps: RpcDeps;
   peer: Peer;
   identity: Identity;
   origin: Origin;
   signal: AbortSignal;
-  /** The job that the call is about, for the log. */
+  /** Names the call's job for the log. */
   noteJob(jobId: string): void;
-  /** The trace that the caller is in, as it was sent. */
+  /** The caller's trace, as it was sent. */
   traceparent: string | undefined;
 };

@@ -24,7 +24,7 @@ export class Connections {
   readonly #deps: RpcDeps;
   readonly #bySession = new WeakMap<Http2Session, KnownConnection>();
   readonly #addresses = new WeakMap<object, string>();
-  /** Null until they change for the first time; before that only TLS knows them. */
+  /** Null until they change for the first time; until then TLS alone checks them. */
   #authorities: X509Certificate[] | null = null;
 
   constructor(deps: RpcDeps) {
@@ -36,7 +36,7 @@ export class Connections {
     if (socket.remoteAddress !== undefined) this.#addresses.set(socket, socket.remoteAddress);
   };
 
-  /** The certificate is read from the socket of this connection; nothing is carried over from another. */
+  /** Reads the certificate from the socket of this connection and nowhere else. */
   readonly onSession = (session: Http2Session): void => {
     const socket = session.socket as TLSSocket;
     const peer = peerOn(socket, this.#trustIn(session));
@@ -54,7 +54,7 @@ export class Connections {
     return plainAddress(socket.remoteAddress ?? this.#addresses.get(socketBelow(socket)));
   }
 
-  /** The authorities have changed. Clients of one that was removed are refused from their next call on. */
+  /** Sets new authorities. Clients of a removed one are refused from their next call on. */
   setClientAuthorities(authorityPems: string[]): void {
     this.#authorities = authorityPems.map((pem) => new X509Certificate(pem));
   }
@@ -74,8 +74,8 @@ export class Connections {
   };
 
   /**
-   * Checks a connection again when it is used after a change, because checking all at once would hold up the hub. It
-   * does not matter that TLS has just accepted it: its handshake may have begun before the change.
+   * Checks a connection again when it is used after a change, because checking all at once would delay other calls. A
+   * new connection is checked too: its handshake may have begun before the change.
    */
   #trustIn(session: Http2Session): () => boolean {
     let judgedBy: X509Certificate[] | null = null;
@@ -100,7 +100,7 @@ function peerOn(socket: TLSSocket, isTrusted: () => boolean): Connection["peer"]
   }
 }
 
-/** Also of a certificate whose names are not accepted: only its serial says which one it was. */
+/** Also for a certificate with names that are refused: its serial is then the only identification. */
 function validityOn(socket: TLSSocket): CertificateValidity | null {
   const certificate = socket.getPeerX509Certificate();
   return certificate === undefined ? null : validityOf(certificate);

@@ -1,6 +1,6 @@
 /** A piece of 256 KiB with its message headers fits into one of these. */
 const bufferBytes = 260 * 1024;
-/** As many as a few dozen busy streams need; further returned buffers are left to the garbage collector. */
+/** Enough for a few dozen busy streams; further returned buffers are left to the garbage collector. */
 const keptMax = 64;
 
 /**
@@ -15,7 +15,7 @@ export class FrameBuffers {
     return this.#kept.pop() ?? Buffer.allocUnsafeSlow(bufferBytes);
   }
 
-  /** Only when nothing will read from it any more. */
+  /** Returns a buffer that nothing reads any more. */
   give(buffer: Buffer): void {
     if (buffer.length === bufferBytes && this.#kept.length < keptMax) this.#kept.push(buffer);
   }

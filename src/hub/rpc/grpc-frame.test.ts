@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { schemaOf } from "../../../test/support/proto-schemas.ts";
 import { framedBytesMax, frameOutput } from "./grpc-frame.ts";
 
-test("messages written by hand are read by protobuf as they were meant", () => {
+test("protobuf reads the messages that frameOutput writes", () => {
   const offsets = fc.oneof(fc.nat(1000), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER - 10_000 }));
   fc.assert(
     fc.property(

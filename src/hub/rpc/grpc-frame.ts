@@ -7,7 +7,7 @@ const offsetTag = 0x10;
 const attemptTag = 0x18;
 const dataTag = 0x0a;
 
-/** The most room that the messages of a piece need. */
+/** The largest size of a piece's messages. */
 export function framedBytesMax(pieceBytes: number, chunkBytes: number): number {
   return pieceBytes + Math.ceil(pieceBytes / chunkBytes) * headBytesMax;
 }

@@ -7,12 +7,12 @@ import { CallEnded } from "./rpc-error.ts";
 
 /** How long the first message of a request may take to arrive. */
 const requestMs = 60_000;
-/** A client that accepts nothing for this long is gone. */
+/** A client that accepts nothing for this long counts as gone. */
 const stuckMs = 120_000;
-/** How long an ending may take to reach a client that does not read. */
+/** How long the final status may take to reach a client that does not read. */
 const endMs = 1_000;
 
-type GrpcExchange = {
+type Http2Exchange = {
   request: Http2ServerRequest;
   response: Http2ServerResponse;
   messageBytesMax: number;
@@ -28,7 +28,7 @@ export class GrpcStream {
   /** Resolves when the latest write has been sent; false if it never will be. */
   #gone: Promise<boolean> = Promise.resolve(true);
 
-  constructor({ request, response, messageBytesMax }: GrpcExchange, clock: Clock) {
+  constructor({ request, response, messageBytesMax }: Http2Exchange, clock: Clock) {
     this.#request = request;
     this.#response = response;
     this.#messageBytesMax = messageBytesMax;
@@ -127,7 +127,7 @@ export class GrpcStream {
     this.#response.addTrailers(refusal === null ? { "grpc-status": "0" } : statusHeaders(refusal));
     this.#response.end();
     if (refusal === null) return;
-    // The data before the status may no longer be wanted, and the call must end anyway.
+    // The client may not read the data before the status, and the call must end anyway.
     const late = this.#clock.setTimer(() => this.#reset(), endMs);
     this.#request.stream.once("close", () => late.cancel());
   }

@@ -14,8 +14,8 @@ import { type TlsAlert, type TlsAlerts, tlsAlert } from "./tls-alert.ts";
 type Refusal = { alert: TlsAlert; error: string; isTooMany?: boolean };
 
 /**
- * Decides at the handshake who gets a connection: only a certificate that is valid now, and only a certain number with the
- * same one. Every call checks again, because a connection may outlive its right. Why: ADR 0094.
+ * Decides at the handshake whether to accept a connection: only with a certificate that is valid now, and only a
+ * limited number with the same one. Every call checks again, because a connection may outlive its right. Why: ADR 0094.
  */
 export class HandshakeGate {
   readonly #deps: RpcDeps;
@@ -41,7 +41,7 @@ export class HandshakeGate {
     return false;
   };
 
-  /** The handshake failed in TLS itself, such as with an older version or plain text. */
+  /** The handshake failed in TLS itself, for example with an older version or plain text. */
   readonly onTlsError = (error: NodeJS.ErrnoException, socket: TLSSocket): void =>
     this.#note(socket, { error: error.code ?? "handshake failed" });
 
@@ -55,7 +55,7 @@ export class HandshakeGate {
       const problem = problemWith(validityOf(certificate), certificateRules(this.#deps));
       if (problem !== null) return problems[problem];
     } catch (error) {
-      // A list of revoked certificates that cannot be read: nobody is let in.
+      // The list of revoked certificates cannot be read, so the connection is refused.
       this.#deps.failures.error(error, "a certificate could not be checked");
       return { alert: tlsAlert.internalError, error: "the certificate could not be checked" };
     }
@@ -86,7 +86,7 @@ const problems = {
   revoked: { alert: tlsAlert.certificateRevoked, error: "CERT_REVOKED" },
 } as const;
 
-/** `error` is OpenSSL's name for what is wrong with the chain; the alerts are those that OpenSSL itself sends for it. */
+/** `error` is OpenSSL's name for the problem with the chain; the alerts are those that OpenSSL itself sends for it. */
 function untrusted(error: string): Refusal {
   if (error === "CERT_HAS_EXPIRED") return problems.expired;
   if (error === "INVALID_PURPOSE") return { alert: tlsAlert.unsupportedCertificate, error };

@@ -5,7 +5,7 @@ import type { RpcCall } from "./call.ts";
 
 const idCharsShownMax = 100;
 
-/** The job that a call is about. A text that is not an id names no job, so nothing has to be looked up. */
+/** The id of the call's job. A text that is not an id names no job, so the store is not queried. */
 export function jobIdIn(call: RpcCall, { job_id: jobId }: { job_id: string }): string {
   if (jobId === "") throw invalidArgument({ path: "job_id", message: "must not be empty" });
   if (!isJobId(jobId)) throw notFound(jobId.slice(0, idCharsShownMax));

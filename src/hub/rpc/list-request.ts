@@ -13,7 +13,10 @@ type ListJobsRequest = MessageOf<typeof listJobsRequest>;
 
 const pageSizeDefault = 50;
 const pageSizeMax = 1000;
-/** How many pages one call examines for a state that only some of their jobs have; the next call continues there. */
+/**
+ * How many pages one call examines for a state that only some of their jobs have; the next call continues where it
+ * stopped.
+ */
 const looksMax = 5;
 
 /** One page, newest first. A page may be short without being the last: only an empty token means the end. */
@@ -35,7 +38,7 @@ export async function listPage(
   return { jobs: [], next_page_token: cursor ?? "" };
 }
 
-/** How many jobs fit, if the caller asks and it can be counted. */
+/** How many jobs match, if the caller requests it and they can be counted. */
 export async function totalOf(
   { deps, identity }: RpcCall,
   request: ListJobsRequest,

@@ -3,25 +3,25 @@ import type { Clock } from "../../runtime/clock/clock.ts";
 import { repeat, type Service } from "../../runtime/service.ts";
 
 /** How often calls check whether their certificate is still valid; a call with a revoked one ends within 5 s. */
-const lookMs = 2_000;
+const checkMs = 2_000;
 
 type OpenCall = { abort: AbortController; isStillAllowed: () => void };
 
-/** Every call in progress, so that one whose certificate was revoked ends, and all of them when the hub stops. */
+/** Every call in progress. A call whose certificate was revoked ends, and all calls end when the hub stops. */
 export class OpenCalls {
   readonly #calls = new Set<OpenCall>();
   readonly #looks: Service;
   #isStopping = false;
 
   constructor(clock: Clock, onError: (error: unknown) => void) {
-    this.#looks = repeat({ name: "open calls", intervalMs: lookMs, clock, onError }, () => this.#look());
+    this.#looks = repeat({ name: "open calls", intervalMs: checkMs, clock, onError }, () => this.#look());
   }
 
   start(): Promise<void> {
     return this.#looks.start();
   }
 
-  /** Callers that wait are told to call again: a stream continues from its offset. */
+  /** Waiting callers are refused with the advice to call again: a stream continues from its offset. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const call of [...this.#calls]) call.abort.abort(shuttingDown());
@@ -32,7 +32,7 @@ export class OpenCalls {
     return this.#calls.size;
   }
 
-  /** `isStillAllowed` throws the reason if not. The signal ends the call; close it at the end of the call. */
+  /** `isStillAllowed` throws the reason if the call must end. The signal ends the call; call `close` at its end. */
   open(isStillAllowed: () => void): { signal: AbortSignal; close(): void } {
     if (this.#isStopping) throw shuttingDown();
     const call = { abort: new AbortController(), isStillAllowed };

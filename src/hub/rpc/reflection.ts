@@ -13,17 +13,17 @@ import type { RpcDeps } from "./call.ts";
 import { type Serve, serve } from "./serve-call.ts";
 import { parseMessage } from "./serve-unary.ts";
 
-/** A tool asks a handful of questions; endless questions must not hold a call for ever. */
-const questionsMax = 1000;
-/** A question is a name. */
+/** A tool sends a handful of queries; endless queries must not hold a call for ever. */
+const queriesMax = 1000;
+/** A query is a name. */
 const messageBytesMax = 64 * 1024;
 
-/** Tells tools such as grpcurl what is served here, by the path of each of the two names that they ask for. */
+/** Describes the services to tools such as grpcurl, at the paths of both versions of reflection. */
 export function reflection(deps: RpcDeps): [path: string, serve: Serve][] {
   // The two versions differ only in their name.
   return [v1, v1alpha].map(({ serverReflectionInfo: { path, input, output } }) => {
     const answerAll = serve(deps, { path, messageBytesMax }, async ({ signal }, grpc) => {
-      let left = questionsMax;
+      let left = queriesMax;
       for await (const bytes of grpc.readMessages()) {
         const answered = encodeMessage(output, answer(parseMessage(input, bytes)));
         grpc.begin();
@@ -35,19 +35,19 @@ export function reflection(deps: RpcDeps): [path: string, serve: Serve][] {
   });
 }
 
-type Question = MessageOf<typeof serverReflectionRequest>;
+type Query = MessageOf<typeof serverReflectionRequest>;
 type Answer = MessageInit<typeof serverReflectionResponse>;
 
-function answer(question: Question): Answer {
-  return { valid_host: question.host, original_request: question, ...answerTo(question) };
+function answer(query: Query): Answer {
+  return { valid_host: query.host, original_request: query, ...answerTo(query) };
 }
 
-function answerTo(question: Question): Answer {
-  if (question.list_services !== undefined) {
+function answerTo(query: Query): Answer {
+  if (query.list_services !== undefined) {
     const service = protoFiles.flatMap(({ services }) => services.map((name) => ({ name })));
     return { list_services_response: { service } };
   }
-  const { file_by_filename: name, file_containing_symbol: symbol } = question;
+  const { file_by_filename: name, file_containing_symbol: symbol } = query;
   if (name !== undefined) return fileAnswer(protoFiles.find((file) => file.name === name));
   if (symbol !== undefined) return fileAnswer(protoFiles.find((file) => file.symbols.includes(symbol)));
   return notFound("there are no extensions here");

@@ -2,7 +2,9 @@ import { type GrpcStatus, WritError } from "../../core/errors.ts";
 import { type CallStatus, statusOfError } from "../../runtime/grpc/call-status.ts";
 import type { FailureLog } from "../failure-log.ts";
 
-/** A call that its caller has ended, by hanging up or by a deadline. It is no error of the table: nobody is refused. */
+/**
+ * The caller has ended its call, by hanging up or by a deadline. It has no code of the table, because it is no refusal.
+ */
 export class CallEnded extends Error {
   readonly status: GrpcStatus;
 
@@ -12,7 +14,10 @@ export class CallEnded extends Error {
   }
 }
 
-/** The one place where an error becomes a status. Unexpected errors are logged and tell strangers nothing. */
+/**
+ * The one place where an error becomes a status. Unexpected errors are logged, and the status contains none of their
+ * details.
+ */
 export function refusalOf(error: unknown, requestId: string, failures: FailureLog): CallStatus {
   if (error instanceof CallEnded) return { status: error.status, message: error.message, metadata: {} };
   if (error instanceof WritError) return statusOfError(error, requestId);

@@ -11,8 +11,8 @@ import type { Connection, RpcCall, RpcDeps } from "./call.ts";
 import { GrpcStream } from "./grpc-stream.ts";
 import { CallEnded, refusalOf } from "./rpc-error.ts";
 
-type AskedCall = {
-  /** Such as `writ.v1.JobService/GetStatus`. */
+type ReceivedCall = {
+  /** For example `writ.v1.JobService/GetStatus`. */
   method: string;
   connection: Connection | null;
   userAgent: string | null;
@@ -23,10 +23,10 @@ type AskedCall = {
 };
 
 /** The two halves of a call on the HTTP/2 server. */
-type Exchange = { request: Http2ServerRequest; response: Http2ServerResponse };
+type Http2Exchange = { request: Http2ServerRequest; response: Http2ServerResponse };
 
 /** Serves one call of one method. */
-export type Serve = (connection: Connection | null, exchange: Exchange) => Promise<void>;
+export type Serve = (connection: Connection | null, exchange: Http2Exchange) => Promise<void>;
 
 /** Serves the calls of one method by `act`, which reads and writes its messages. Why: ADR 0115. */
 export function serve(
@@ -36,18 +36,18 @@ export function serve(
 ): Serve {
   return async (connection, { request, response }) => {
     const grpc = new GrpcStream({ request, response, messageBytesMax }, deps.clock);
-    const asked = askedCall(path, connection, grpc, request);
-    grpc.end(await serveCall(deps, asked, (call) => act(call, grpc)));
+    const received = receivedCall(path, connection, grpc, request);
+    grpc.end(await serveCall(deps, received, (call) => act(call, grpc)));
   };
 }
 
-/** A call of this method on this connection, as far as it is known before its message has been read. */
-function askedCall(
+/** The facts of a call that are known before its message has been read. */
+function receivedCall(
   path: string,
   connection: Connection | null,
   { signal }: { signal: AbortSignal },
   { headers }: Http2ServerRequest,
-): AskedCall {
+): ReceivedCall {
   const userAgent = headers["user-agent"]?.slice(0, userAgentCharsMax) ?? null;
   const sent = headers["traceparent"];
   const traceparent = typeof sent === "string" ? sent : undefined;
@@ -58,42 +58,44 @@ const userAgentCharsMax = 200;
 
 type Act = (call: RpcCall) => Promise<void>;
 
-/** The entry of every call: first who is calling, then the call itself, then one line in the log. Returns a refusal. */
-async function serveCall(deps: RpcDeps, asked: AskedCall, act: Act): Promise<CallStatus | null> {
-  const caller: Caller = { identity: null, origin: originOf(asked) };
+/**
+ * The entry of every call: identifies the caller, runs the call, and logs one line. Returns the status of a refusal.
+ */
+async function serveCall(deps: RpcDeps, received: ReceivedCall, act: Act): Promise<CallStatus | null> {
+  const caller: Caller = { identity: null, origin: originOf(received) };
   try {
-    await serveAdmitted(deps, asked, caller, act);
-    logCall(deps, asked, { ...caller, code: "OK" });
+    await serveAdmitted(deps, received, caller, act);
+    logCall(deps, received, { ...caller, code: "OK" });
     return null;
   } catch (thrown) {
-    const error = await noteRefusal(deps, asked, caller, thrown);
+    const error = await noteRefusal(deps, received, caller, thrown);
     const requestId = deps.ids.recordId();
     const refusal = refusalOf(error, requestId, deps.failures);
     if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
-    logCall(deps, asked, { ...caller, code: refusal.status, requestId });
+    logCall(deps, received, { ...caller, code: refusal.status, requestId });
     return refusal;
   }
 }
 
 type Caller = { identity: Identity | null; origin: Origin };
 
-async function serveAdmitted(deps: RpcDeps, asked: AskedCall, caller: Caller, act: Act): Promise<void> {
-  const peer = peerOf(asked.connection);
+async function serveAdmitted(deps: RpcDeps, received: ReceivedCall, caller: Caller, act: Act): Promise<void> {
+  const peer = peerOf(received.connection);
   const identity = admit(deps, peer);
   caller.identity = identity;
   caller.origin = { ...caller.origin, userId: identity.userId };
   const open = deps.calls.open(() => admit(deps, peer));
-  const signal = AbortSignal.any([asked.signal, open.signal]);
+  const signal = AbortSignal.any([received.signal, open.signal]);
   try {
-    const { traceparent } = asked;
+    const { traceparent } = received;
     const noteJob = (jobId: string): void => {
-      asked.jobId = jobId;
+      received.jobId = jobId;
     };
     await act({ deps, peer, identity, origin: caller.origin, signal, traceparent, noteJob });
   } catch (error) {
-    // Code that waits on the signal rejects with its reason; which of the two it was decides what the caller is told.
+    // Code that waits on the signal rejects with its reason, and the reason decides the caller's status.
     open.signal.throwIfAborted();
-    if (asked.signal.aborted) throw asError(asked.signal.reason);
+    if (received.signal.aborted) throw asError(received.signal.reason);
     throw error;
   } finally {
     open.close();
@@ -110,10 +112,10 @@ function admit(deps: RpcDeps, peer: Peer): Identity {
   return checkPeer(peer, certificateRules(deps));
 }
 
-/** Returns the error to answer with: somebody who is denied too often hears of that instead. */
+/** Returns the error to answer with, which is RATE_LIMITED for a caller that is denied too often. */
 async function noteRefusal(
   deps: RpcDeps,
-  asked: AskedCall,
+  received: ReceivedCall,
   caller: Caller,
   error: unknown,
 ): Promise<unknown> {
@@ -122,7 +124,7 @@ async function noteRefusal(
   try {
     if (identity !== null) return await recordDenial(deps, { identity, origin }, error);
     if (error.code === "UNAUTHENTICATED") {
-      const serial = asked.connection?.serial ?? null;
+      const serial = received.connection?.serial ?? null;
       await noteFailedLogin(deps, origin, { error: error.message, ...(serial === null ? {} : { serial }) });
     }
   } catch (failure) {
@@ -132,7 +134,7 @@ async function noteRefusal(
   return error;
 }
 
-function originOf({ connection, userAgent, method }: AskedCall): Origin {
+function originOf({ connection, userAgent, method }: ReceivedCall): Origin {
   const ipAddress = connection?.ipAddress ?? null;
   return { userId: null, ipAddress, userAgent, endpoint: method, method: "gRPC" };
 }
@@ -143,17 +145,17 @@ function asError(reason: unknown): unknown {
 
 type Ending = Caller & { code: string; requestId?: string };
 
-/** One line per call: who, what, which job, how it ended. */
-function logCall(deps: RpcDeps, asked: AskedCall, { identity, code, requestId }: Ending): void {
-  deps.rpcMetrics.calls.inc({ method: asked.method, code });
+/** Logs one line per call: caller, method, job and outcome. */
+function logCall(deps: RpcDeps, received: ReceivedCall, { identity, code, requestId }: Ending): void {
+  deps.rpcMetrics.calls.inc({ method: received.method, code });
   deps.logger.info(
     {
-      route: asked.method,
+      route: received.method,
       method: "gRPC",
       status: code,
       user: identity?.userId,
       tenant: identity?.tenantId,
-      job: asked.jobId,
+      job: received.jobId,
       request_id: requestId,
     },
     "call",

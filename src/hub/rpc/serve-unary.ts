@@ -25,9 +25,9 @@ export function unary<I extends WireMessage, O extends WireMessage>(
   });
 }
 
-/** Refused like any other call: who is calling is checked first, and it leaves a line in the log. */
+/** Refuses an unknown method like any other call: after the caller was identified, and with a line in the log. */
 export function unknownMethod(deps: RpcDeps): Serve {
-  // The path is the caller's, and would be one more label of the metrics each time.
+  // The path is the caller's choice, and each one would add a label to the metrics.
   return serve(deps, { path: "unknown", messageBytesMax }, async () => {
     throw new WritError("METHOD_NOT_ALLOWED", "there is no such method; server reflection lists them");
   });
@@ -37,6 +37,7 @@ export function parseMessage<I extends WireMessage>(input: I, bytes: Buffer): Me
   try {
     return decodeMessage(input, bytes);
   } catch {
+    // The decoder's error names wire types and positions, which do not help a caller.
     throw new WritError("INVALID_ARGUMENT", "the request is not a message of this method");
   }
 }

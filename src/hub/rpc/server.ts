@@ -39,7 +39,10 @@ const connectionsMax = 10_000;
 /** How long calls may continue when the hub stops. */
 const stopGraceMs = 3_000;
 
-/** The gRPC port: TLS is our own, so that no framework's default decides who gets in. Why: ADR 0011, ADR 0038. */
+/**
+ * The gRPC port. It configures TLS itself, so that no framework's default decides which callers are accepted. Why: ADR
+ * 0011, ADR 0038.
+ */
 export class RpcServer implements Service {
   readonly name = "gRPC server";
   readonly #hub: HubDeps;
@@ -94,12 +97,12 @@ export class RpcServer implements Service {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** New connections use this pair; open ones continue. */
+  /** Sets the pair for new connections; open ones continue. */
   showPair(pair: KeyPair): void {
     this.#change({ ...this.#trust, pair });
   }
 
-  /** The client authorities have changed. Open connections continue, unless theirs was removed. */
+  /** Sets the client authorities. Open connections continue, unless theirs was removed. */
   setClientAuthorities(clientAuthorities: string[]): void {
     this.#change({ ...this.#trust, clientAuthorities });
     this.#connections.setClientAuthorities(clientAuthorities);
@@ -118,7 +121,7 @@ function createServer(trust: RpcTrust, answer: Answer): Http2SecureServer {
     {
       ...contextFor(trust),
       requestCert: true,
-      // The gate refuses them: if Node did, clients would not be told why.
+      // The gate refuses them with a reason, which Node would not give.
       rejectUnauthorized: false,
       allowHTTP1: false,
       ALPNProtocols: ["h2"],
@@ -150,7 +153,7 @@ function answerer(deps: RpcDeps, connections: Connections): Answer {
   };
 }
 
-/** Something that is not gRPC, such as a browser, gets the status of HTTP that gRPC prescribes. */
+/** A caller that does not speak gRPC, for example a browser, gets the HTTP status that gRPC prescribes. */
 function refuseOther(request: Http2ServerRequest, response: Http2ServerResponse): void {
   response.writeHead(request.method === "POST" ? 415 : 405);
   response.end();

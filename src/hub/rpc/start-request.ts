@@ -3,7 +3,9 @@ import { type StartRequest, startRequest } from "../../contract/shapes/start-sha
 import type { MessageOf } from "../../runtime/grpc/wire-message.ts";
 import { parseShape } from "../use-cases/access/parse-shape.ts";
 
-/** A StartJob, checked by the same shape as one over HTTP. Protobuf sends no empty values: they mean "not given". */
+/**
+ * Reads a StartJob with the same shape as over HTTP. Protobuf sends no empty values, so an empty one means "not given".
+ */
 export function startOf({
   command,
   limits,

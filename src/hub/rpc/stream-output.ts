@@ -18,7 +18,9 @@ const messageBytesMax = 64 * 1024;
 
 const chunkBytesMax = 1024 * 1024;
 
-/** StreamOutput: most of the bytes pass here, so its three known fields are framed by hand, which is twice as fast. */
+/**
+ * StreamOutput. Most bytes of the port pass here, so its three known fields are framed by hand, which is twice as fast.
+ */
 export function streamOutput(deps: RpcDeps): Serve {
   const { path, input } = jobService.streamOutput;
   return serve(deps, { path, messageBytesMax }, async (call, grpc) => {
@@ -77,7 +79,7 @@ function* spansOf(piece: Buffer, chunkBytes: number): Generator<Buffer> {
   for (let at = 0; at < piece.length; at += spanBytes) yield piece.subarray(at, at + spanBytes);
 }
 
-/** A client that asks for more than there is must not believe that it has everything. */
+/** Refuses an offset beyond the end; otherwise the client would believe that it has everything. */
 async function refuseBeyondEnd(
   { deps }: RpcCall,
   asked: Parameters<typeof openOutput>[1],

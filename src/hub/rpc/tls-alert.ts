@@ -1,4 +1,4 @@
-// The alert that tells a client why the handshake refuses it. Why: ADR 0094.
+// Sends a client the reason why the handshake refuses it. Why: ADR 0094.
 import { type CipherGCMTypes, createCipheriv, createHmac } from "node:crypto";
 import type { Http2SecureServer } from "node:http2";
 import type { TLSSocket } from "node:tls";
@@ -19,7 +19,7 @@ export const tlsAlert = {
 
 export type TlsAlert = (typeof tlsAlert)[keyof typeof tlsAlert];
 
-/** How long a client may take to read the alert. If we closed before, the kernel could drop it. */
+/** How long a client may take to read the alert. After an earlier close, the kernel could drop it. */
 const lingerMs = 1_000;
 
 /** All of them take a nonce, associated data and a tag as GCM does. */
@@ -30,10 +30,10 @@ const suites: Record<string, { cipher: string; hash: string; keyBytes: number }>
 };
 
 /**
- * Refuses clients of a server with an alert that names the reason. Node completes the handshake whatever the certificate is,
- * and then can only hang up, which a client cannot tell from a broken network. So the alert is encrypted here, with the
- * secret that TLS derived for what the server sends. It is the first and the last record under that secret: nothing may have
- * been sent on the socket before, and nothing is sent after it.
+ * Refuses clients of a server with an alert that names the reason. Node completes the handshake with any certificate,
+ * and can then only close the connection, which a client cannot tell from a broken network. So the alert is encrypted
+ * here, with the secret that TLS derived for what the server sends. It is the first and the last record under that
+ * secret: nothing may have been sent on the socket before, and nothing is sent after it.
  */
 export class TlsAlerts {
   readonly #clock: Clock;
@@ -47,12 +47,12 @@ export class TlsAlerts {
     });
   }
 
-  /** The handshake is accepted: its secret is no longer needed. */
+  /** Drops the secret of an accepted handshake, which is no longer needed. */
   forget(socket: TLSSocket): void {
     this.#secrets.delete(socket);
   }
 
-  /** Sends the alert, and hangs up as soon as the client has, or after a second. */
+  /** Sends the alert, and closes the socket when the client has, or after a second. */
   refuse(socket: TLSSocket, alert: TlsAlert): void {
     const secret = this.#secrets.get(socket);
     const suite = suites[socket.getCipher()?.name ?? ""];

@@ -4,13 +4,13 @@ import type { Exchange } from "../exchange.ts";
 import { headerOf } from "../exchange.ts";
 import type { Reply } from "../reply.ts";
 
-/** What is smaller fits into one packet anyway. */
+/** A smaller body fits into one packet anyway. */
 const compressedBytesMin = 1_000;
 const compress = promisify(gzip);
 
 /**
- * Compresses the body of a read for callers who accept gzip, as browsers do. Only reads: the answers to acts are short, and
- * some contain a secret, whose length must not depend on what stands beside it.
+ * Compresses the body of a read for callers that accept gzip, as browsers do. Answers to acts are short, and some
+ * contain a secret, whose compressed length must not depend on the text around it.
  */
 export async function compressReply(exchange: Exchange, reply: Reply): Promise<Reply> {
   const { body, headers } = reply;

@@ -3,7 +3,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Clock } from "../../../runtime/clock/clock.ts";
 
 const discardedBytesMax = 64 * 1024 ** 2;
-/** A client that sends nothing for this long waits for the answer. */
+/** A client that sends nothing for this long is waiting for the answer. */
 const silentMs = 1_000;
 const roundsMax = 10;
 
@@ -23,12 +23,13 @@ export async function discardBody(incoming: IncomingMessage, clock: Clock, refus
   incoming.on("data", onData).once("end", onOver).once("close", onOver).once("error", onOver);
   for (let before = -1, round = 0; before < bytes && round < roundsMax && !over.signal.aborted; round++) {
     before = bytes;
+    // The end of the body ends the pause; the loop's condition ends the rest.
     await clock.sleep(silentMs, over.signal).catch(() => {});
   }
   incoming.off("data", onData).off("end", onOver).off("close", onOver);
 }
 
-/** Not if it cannot be read to its end, nor if it was being read and was refused for coming too slowly. */
+/** False for a body that cannot be read to its end, and for one that was refused because it arrived too slowly. */
 function isWorthwhile(incoming: IncomingMessage, refusal: unknown): boolean {
   if (Number(incoming.headers["content-length"] ?? 0) > discardedBytesMax) return false;
   const isTooLarge = refusal instanceof WritError && refusal.code === "TOO_LARGE";

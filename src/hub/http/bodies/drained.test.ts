@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { handClock } from "../../../runtime/clock/hand-clock.testing.ts";
 import { drained, endAnswer, stuckMs } from "./drained.ts";
 
-/** An answer whose reader has asked and then reads nothing. */
+/** An answer whose reader reads nothing after its request. */
 async function unreadAnswer(): Promise<ServerResponse> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -34,7 +34,7 @@ test("O-42 an answer ends when its reader accepts nothing for two minutes, and n
   expect(outgoing.destroyed).toBe(true);
 });
 
-test("O-42 so does an answer whose last part is not read", async () => {
+test("O-42 an answer ends after two minutes when its last part is not read", async () => {
   const clock = handClock();
   const outgoing = await unreadAnswer();
   endAnswer(outgoing, clock);
@@ -44,7 +44,7 @@ test("O-42 so does an answer whose last part is not read", async () => {
   expect(outgoing.destroyed).toBe(true);
 });
 
-test("O-42 a reader that goes on reading keeps its answer", async () => {
+test("O-42 a reader that continues to read keeps its answer", async () => {
   const clock = handClock();
   const outgoing = await unreadAnswer();
   const room = drained(outgoing, clock);

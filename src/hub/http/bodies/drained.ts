@@ -4,7 +4,7 @@ import type { Clock } from "../../../runtime/clock/clock.ts";
 /** A reader that accepts nothing for this long is gone. */
 export const stuckMs = 120_000;
 
-/** Resolves when there is room for more, or nobody who would read it: a reader that stops does not keep the answer open. */
+/** Resolves when there is room for more, or when the reader has gone or stopped: then the answer is destroyed. */
 export function drained(outgoing: ServerResponse, clock: Pick<Clock, "setTimer">): Promise<void> {
   return new Promise((resolve) => {
     const stuck = clock.setTimer(() => outgoing.destroy(), stuckMs);
@@ -16,12 +16,12 @@ export function drained(outgoing: ServerResponse, clock: Pick<Clock, "setTimer">
     };
     outgoing.once("drain", done);
     outgoing.once("close", done);
-    // It will not be closed again.
+    // No further `close` event follows.
     if (outgoing.destroyed) done();
   });
 }
 
-/** Ends an answer of which a part may still wait for its reader, under the same condition. */
+/** Ends an answer whose last part may still wait for its reader, with the same limit. */
 export function endAnswer(outgoing: ServerResponse, clock: Pick<Clock, "setTimer">): void {
   const stuck = clock.setTimer(() => outgoing.destroy(), stuckMs);
   outgoing.once("finish", stuck.cancel).once("close", stuck.cancel);

@@ -22,7 +22,7 @@ function request(parts: Partial<IncomingMessage> = {}) {
   return Object.assign(incoming, { socket }) as unknown as IncomingMessage & { isEnded: boolean };
 }
 
-test("a request whose body has not arrived within a minute is ended; files and arrived ones are not", async () => {
+test("a request whose body has not arrived within a minute is ended, unless it uploads a file", async () => {
   const clock = handClock();
   const late = new LateRequests(clock);
   const slow = request();

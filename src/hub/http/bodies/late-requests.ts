@@ -6,8 +6,8 @@ const requestMs = 60_000;
 const lookMs = 5_000;
 
 /**
- * Ends requests whose body does not arrive, so that slow senders do not hold connections. Node can do this itself, but
- * then for all requests alike.
+ * Ends requests whose body does not arrive, so that slow senders do not hold connections. Node's own limit cannot
+ * exclude files.
  */
 export class LateRequests {
   readonly #clock: Clock;

@@ -6,7 +6,7 @@ const lookMs = 1_000;
 /** Every body may take this long; after that, it must have arrived at the minimum rate. */
 const graceMs = 10_000;
 const bytesPerSecMin = 16 * 1024;
-/** A body that has not arrived by then is slow. Nearly all bodies arrive together with their headers. */
+/** A body that has not arrived within this time is slow. Nearly all bodies arrive together with their headers. */
 const slowMs = 1_000;
 const slowPerCallerMax = 32;
 const slowMax = 512;
@@ -39,7 +39,7 @@ export class OpenBodies implements Service {
     return this.#looks.stop();
   }
 
-  /** A body of this caller begins. `refuse` is called when it is too slow; close it when it has ended. */
+  /** Registers a body of this caller. `refuse` is called when it is too slow; call `close` when it has ended. */
   open(caller: string, refuse: OpenBody["refuse"]): { received(bytes: number): void; close(): void } {
     const body: OpenBody = { caller, refuse, bytes: 0, openedAt: this.#clock.monotonicMs() };
     this.#bodies.add(body);

@@ -19,7 +19,10 @@ export async function readBytes(incoming: IncomingMessage, limits: BodyLimits): 
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-/** By events: a loop over the stream would close the connection when it ends early, before the refusal is sent. */
+/**
+ * Uses events, because a loop over the stream would close the connection when it ends early, before the refusal is
+ * sent.
+ */
 function collect(incoming: IncomingMessage, { bytesMax, bodies, caller }: BodyLimits): Promise<Buffer[]> {
   if (incoming.destroyed && !incoming.readableEnded) return Promise.reject(hungUp);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer[]>();
@@ -41,7 +44,7 @@ function collect(incoming: IncomingMessage, { bytesMax, bodies, caller }: BodyLi
   });
 }
 
-/** Nobody is left to be told, and nothing is wrong with the hub. */
+/** The caller has gone, and nothing is wrong with the hub. */
 export const hungUp = new WritError("HTTP_ERROR", "the client has hung up");
 
 /** The text of a JSON body, or undefined if there is no body. */
@@ -55,7 +58,7 @@ export async function readJsonText(
   return decode(bytes);
 }
 
-/** JSON is UTF-8. A body that claims another charset is refused, not read as something that its sender did not mean. */
+/** JSON is UTF-8. A body with another charset is refused, because reading it as UTF-8 could change its meaning. */
 function checkType(contentType: string): void {
   const [type, ...parameters] = contentType
     .toLowerCase()
@@ -73,9 +76,9 @@ function checkType(contentType: string): void {
 }
 
 /**
- * A body of many short keys takes several times as long as one of the same size with fewer, and meanwhile nobody else is
- * served: 90,000 keys took half a second. In real bodies a key and its value take more than 32 bytes; of batches, which are
- * larger, 100 keys for each of 1,000 jobs are enough.
+ * A body of many short keys takes several times as long as one of the same size with fewer, and the hub serves no other
+ * call meanwhile: 90,000 keys took half a second. In real bodies a key and its value take more than 32 bytes; of
+ * batches, which are larger, 100 keys for each of 1,000 jobs are enough.
  */
 export function keysMaxOf(bytesMax: number): number {
   return Math.min(100_000, bytesMax / 32);
@@ -87,6 +90,7 @@ function decode(bytes: Buffer): string {
   try {
     return decoder.decode(bytes);
   } catch {
+    // The decoder names neither the byte nor its position.
     throw new WritError("INVALID_JSON", "the body is not UTF-8");
   }
 }

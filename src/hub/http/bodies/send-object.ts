@@ -6,7 +6,10 @@ import { parseRange } from "../streams/stream-output.ts";
 import { drained, endAnswer } from "./drained.ts";
 import { ticketOf } from "./ticket-of.ts";
 
-/** The bytes of a file for a signed URL, all or a range of them. HEAD answers without them, also for an upload. */
+/**
+ * Sends the bytes of a file for a signed URL, all or a range of them. HEAD answers with the headers only, and works for
+ * an unfinished upload too.
+ */
 export async function getObject(call: Call<"getObject">): Promise<Answer<"getObject">> {
   const { deps, exchange } = call;
   const ticket = ticketOf(call);
@@ -66,7 +69,7 @@ function headersOf({ file }: ReadableObject, imageType: string | undefined): Rec
     "Content-Type": imageType ?? "application/octet-stream",
     "Content-Disposition": imageType === undefined ? `attachment; filename="${name}"` : "inline",
     "Cache-Control": "private, no-store",
-    // A stored file is never a page of ours, whatever it looks like.
+    // A browser must never treat a stored file as a page of the hub.
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "Accept-Ranges": "bytes",

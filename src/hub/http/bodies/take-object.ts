@@ -7,8 +7,8 @@ import { hungUp } from "./read-body.ts";
 import { ticketOf } from "./ticket-of.ts";
 
 /**
- * Bytes of a file for a signed URL, whole or from where an earlier request ended. They are never all in memory.
- * Why: ADR 0093.
+ * Receives the bytes of a file for a signed URL, whole or from the end of an earlier request. They are never all in
+ * memory. Why: ADR 0093.
  */
 export async function putObject(call: Call<"putObject">): Promise<Answer<"putObject">> {
   const { deps, identity, origin, exchange } = call;
@@ -30,7 +30,7 @@ export async function putObject(call: Call<"putObject">): Promise<Answer<"putObj
   return { status: sha256 === null ? 202 : 201, body: { size, sha256 }, headers };
 }
 
-/** Which bytes of the file this request has. */
+/** The range of the file that this request contains. */
 function partOf(incoming: IncomingMessage): { offset: number; end: number | null; total: number | null } {
   const { "content-range": range, "content-length": length } = incoming.headers;
   if (range === undefined)
@@ -39,14 +39,14 @@ function partOf(incoming: IncomingMessage): { offset: number; end: number | null
   const [offset = 0, last = 0, total = 0] = match?.slice(1).map(Number) ?? [];
   const isRange = match !== null && offset <= last && last < total;
   if (!isRange || (length !== undefined && Number(length) !== last - offset + 1)) {
-    const message = "must be such as bytes 100-199/200, with as many bytes as the body has";
+    const message = "must have the form bytes 100-199/200, with the length of the body";
     throw invalidArgument({ path: "Content-Range", message });
   }
   return { offset, end: last + 1, total };
 }
 
 /**
- * The body, piece by piece, each when the one before was taken. By events, because a loop over the stream would close
+ * The body in pieces, each read when the one before was taken. Uses events, because a loop over the stream would close
  * the connection when it ends early, before the refusal is sent.
  */
 async function* bodyPieces(

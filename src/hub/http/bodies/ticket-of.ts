@@ -3,7 +3,7 @@ import type { Call } from "../call.ts";
 
 type TicketCall = Call<"putObject" | "getObject" | "removeObject" | "completeUpload">;
 
-/** What the URL of this request allows, for its method. */
+/** The permission in this request's URL, checked against its method. */
 export function ticketOf({ deps, params, exchange }: TicketCall): FileTicket {
   const { macKey } = deps.keys;
   return readTicket(macKey, params.ticket, { method: exchange.incoming.method!, nowMs: deps.clock.nowMs() });

@@ -26,7 +26,7 @@ export const fileHandlers: Handlers<keyof typeof fileRoutes> = {
   async getArtifact({ deps, identity, origin, params, query, exchange }) {
     const asked = { identity, origin, jobId: params.id, key: params.key, folderId: query.folder_id };
     const isPreview = query.preview ?? false;
-    // A page shows pictures of its own origin only, whatever the hub's public address is.
+    // A page may show pictures of its own origin only, even if the hub's public address differs.
     const hubUrl = isPreview ? "" : hubUrlOf(exchange.incoming, deps.settings);
     const location = await artifactUrl(deps, { ...asked, hubUrl, isPreview });
     return { status: 302, headers: { Location: location, "Cache-Control": "no-store" } };

@@ -116,7 +116,7 @@ function readable(call: Call<"getJob" | "listJobEvents" | "explainJob">) {
   return findJob(deps, { identity, origin, jobId: params.id, to: "read" });
 }
 
-/** A + says that there may be more than were counted. */
+/** A plus sign means that there may be more jobs than were counted. */
 function totalHeader({ count, isMore }: { count: number; isMore: boolean }): Record<string, string> {
   return { "X-Total-Count": isMore ? `${count}+` : String(count) };
 }

@@ -67,14 +67,14 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
       onEnd,
       isStillAllowed: async () => (await isAllowed()) && !(await isBlocked(deps, params.id)),
     });
-    // It would take the place of the worker's new stream, and nothing would ever tell it to leave.
+    // This stream would replace the worker's new one, and no event would ever close it.
     if (stream.signal.aborted) return { status: 200, body: written };
     const stopListening = deps.dispatcher.listen(params.id, (command, data) => {
-      // Commands are hints, so a worker that does not read them loses nothing that its heartbeat would not tell it.
+      // Commands are hints: a worker that misses one learns the same from its next heartbeat.
       stream.hint(formatSse({ event: command, data: JSON.stringify(data) }));
     });
     stream.signal.addEventListener("abort", stopListening, { once: true });
-    // What happened before the stream was open was not announced to this worker, so it should look once.
+    // Earlier jobs were not announced to this worker, so it should claim once.
     await stream.write(formatSse({ event: "work", data: "{}" }));
     return { status: 200, body: written };
   },

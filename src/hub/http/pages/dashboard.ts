@@ -18,9 +18,8 @@ const types: Record<string, string> = {
 const safe = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
 
 /**
- * Scripts and styles are files of this hub, nothing is inline, and no text becomes markup: with Trusted Types the
- * browser refuses it even if a page tried. Pictures that jobs have stored come from the hub too, or from exactly the
- * object store that it uses.
+ * Scripts and styles are files of this hub, nothing is inline, and Trusted Types make the browser refuse to turn text
+ * into markup. Pictures that jobs have stored come from the hub too, or from exactly the object store that it uses.
  */
 function policyFor(imageOrigin: string | null): string {
   return [
@@ -40,9 +39,8 @@ function policyFor(imageOrigin: string | null): string {
 type BuiltFile = { bytes: Uint8Array<ArrayBuffer>; compressed: Uint8Array<ArrayBuffer> | null; type: string };
 
 /**
- * The dashboard: its files by their names, and the same document for the address of every page. Returns what a browser is
- * answered at an address that does not exist: that document too, which says so, or null if the caller is a program.
- * Why: ADR 0046.
+ * Serves the dashboard: its files by name, and the same document at the address of every page. Returns the answer for
+ * an address that does not exist: that document too, which says so, or null if the caller is a program. Why: ADR 0046.
  */
 export function addDashboard(
   router: Router<Endpoint>,
@@ -58,7 +56,7 @@ export function addDashboard(
   const pageReply = (exchange: Exchange, status: number): Reply | null => {
     const page = find("index.html");
     if (page === undefined) return null;
-    // The names in it change with each build, so the browser asks each time.
+    // The names in it change with each build, so the browser must revalidate it.
     const headers = { "Content-Security-Policy": policy, "Cache-Control": "no-cache" };
     return fileReply(exchange, page, { headers, status });
   };
@@ -73,7 +71,7 @@ export function addDashboard(
   return (exchange) => (isForReader(exchange) ? pageReply(exchange, 404) : null);
 }
 
-/** Whether a person waits for a page. Programs read the API, whose errors are JSON whatever they accept. */
+/** Whether a person waits for a page. Programs read the API, whose errors are always JSON. */
 function isForReader(exchange: Exchange): boolean {
   const isPage = !/^\/(api|assets)(\/|$)/.test(exchange.path);
   const accepted = headerOf(exchange, "accept") ?? "";
@@ -100,7 +98,7 @@ function fileReply(
   };
 }
 
-/** All files, read once when somebody first asks: less than a megabyte. */
+/** All files, read once at the first request: less than a megabyte. */
 function readBuilt(folder: string): Map<string, BuiltFile> {
   const files = new Map<string, BuiltFile>();
   if (!existsSync(folder)) return files;

@@ -32,7 +32,9 @@ const referenceHeaders = {
   "Content-Security-Policy": `default-src 'none'; style-src 'self'; script-src 'self'; ${noStrangers}`,
 };
 
-/** The pages of the hub, and the reference of its API. Returns how a browser is answered where there is no page. */
+/**
+ * Serves the pages of the hub and the reference of its API. Returns the answer for a browser where there is no page.
+ */
 export function addPages(
   router: Router<Endpoint>,
   { version, objects }: Pick<HttpDeps, "version" | "objects">,

@@ -4,7 +4,7 @@ const jobId = "019a8c1e-5d2b-7c3a-9f10-2b6f4c8e1a55";
 const moment = 1_763_294_400_000;
 const sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
-/** Bodies that are worth reading. Every other example is made from its schema. */
+/** Examples written by hand. Every other example is made from its schema. */
 const written: Readonly<Record<string, unknown>> = {
   submitJob: { type: "exec", run: { kind: "exec", argv: ["echo", "hello"] }, timeout_sec: 60 },
   submitJobs: { jobs: [{ type: "image.resize", params: { file: "a.png" } }, { type: "image.resize" }] },
@@ -21,7 +21,7 @@ const written: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** What a field of this name usually contains. */
+/** Example values by the name of the field. */
 const byName: Readonly<Record<string, unknown>> = {
   id: jobId,
   job_id: jobId,

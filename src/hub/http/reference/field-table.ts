@@ -3,7 +3,7 @@ import type { Schema } from "./schema-of.ts";
 
 type Row = { name: string; schema: Schema; isRequired: boolean };
 
-/** Deeper fields are named in the type of the one that holds them. */
+/** Deeper fields have no rows; the type of their parent names them. */
 const depthMax = 4;
 
 /** The fields of an object, with those inside them by their path. */
@@ -46,7 +46,7 @@ function rangeText({ minimum, maximum, minLength, maxLength, type }: Schema): st
   const [from, to] = type === "string" ? [minLength, maxLength] : [minimum, maximum];
   if (from === undefined && to === undefined) return "";
   const unit = type === "string" ? " characters" : "";
-  // The largest whole number of JavaScript is no limit that somebody chose.
+  // The largest whole number of JavaScript is not a chosen limit.
   if (to === undefined || to === Number.MAX_SAFE_INTEGER) return ` (from ${from ?? 0}${unit})`;
   return ` (${from ?? 0} to ${to}${unit})`;
 }

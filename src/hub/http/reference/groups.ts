@@ -2,7 +2,7 @@ import type { Route } from "../../../contract/routes/route.ts";
 
 type Group = { name: string; description: string; has: (route: Route) => boolean };
 
-/** The parts of the reference, in its order. A route is in the first that has it. */
+/** The parts of the reference, in order. A route belongs to the first part that matches it. */
 const groups: readonly Group[] = [
   {
     name: "Worker protocol",
@@ -31,7 +31,7 @@ const groups: readonly Group[] = [
   },
   {
     name: "Tokens and sessions",
-    description: "Who may call, and who am I.",
+    description: "Tokens, and the session of a browser.",
     has: ({ path }) => /^\/(?:tokens|session|certs)\b/.test(path),
   },
   {
@@ -60,7 +60,7 @@ export function groupOf(route: Route): string {
   return groups.find(({ has }) => has(route))?.name ?? "Other";
 }
 
-/** In the order in which the reading begins: a worker's author is the rarer reader. */
+/** In the order of the page, with the parts that most readers need first. */
 export function tagsOf(used: readonly string[]): { name: string; description: string }[] {
   const [protocol, ...rest] = groups;
   return [...rest, protocol!, other]

@@ -8,7 +8,7 @@ import { groupOf, tagsOf } from "./groups.ts";
 import { codesOf, header, refusalOf, refusalStatuses } from "./refusals.ts";
 import { type Schema, schemaOf } from "./schema-of.ts";
 
-/** The parts of an OpenAPI document that we write. Why: ADR 0035. */
+/** The parts of OpenAPI that the document uses. Why: ADR 0035. */
 export type OpenApi = {
   openapi: string;
   tags: { name: string; description: string }[];
@@ -66,7 +66,7 @@ export function openApi(version: string): OpenApi {
   };
 }
 
-/** One route, as it stands in the document. */
+/** One route, as in the document. */
 export function describeRoute(name: string, route: Route): Operation {
   const body = requestBody(name, route);
   return {
@@ -158,7 +158,7 @@ function refusals(): Record<string, Response> {
   return Object.fromEntries([...statuses].map((status) => [String(status), describeRefusal(status)]));
 }
 
-/** One refusal, as it stands among the components of the document. */
+/** One refusal, as in the components of the document. */
 export function describeRefusal(status: number): Response {
   return { ...refusalOf(status), content: errorContent(status) };
 }

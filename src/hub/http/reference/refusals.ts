@@ -31,7 +31,7 @@ export function refusalStatuses(route: Route): number[] {
   ];
 }
 
-/** What a refusal with this status means: the codes that it can have. */
+/** Describes a refusal with this status by the codes that it can have. */
 export function refusalOf(status: number): Refusal {
   const headers = headersOf[status];
   return {
@@ -48,7 +48,7 @@ export function codesOf(status: number): ErrorCode[] {
   return codes.filter((code) => errorTable[code].http === status && !callersOwn.includes(code));
 }
 
-/** These never come from a hub. */
+/** Codes that a hub never answers. */
 const callersOwn: readonly ErrorCode[] = [
   "CONFIG_INVALID",
   "HUB_UNREACHABLE",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** JSON Schema, as far as OpenAPI and the reference page look into it. */
+/** The parts of JSON Schema that OpenAPI and the reference page use. */
 export type Schema = {
   type?: string | string[];
   properties?: Record<string, Schema>;

@@ -28,7 +28,7 @@ const away = async (): Promise<boolean> => {
   throw new WritError("STORE_UNAVAILABLE", "the database does not answer");
 };
 
-test("streams are kept alive, and checked, although a token before theirs cannot be looked up", async () => {
+test("streams are kept alive and checked although the token of an earlier stream cannot be looked up", async () => {
   const clock = handClock();
   const failures: unknown[] = [];
   const streams = new OpenStreams(clock, (error) => failures.push(error));
@@ -39,7 +39,7 @@ test("streams are kept alive, and checked, although a token before theirs cannot
   streams.open(revoked.outgoing, { ...options, isStillAllowed: async () => false });
   await streams.start();
   onTestFinished(() => streams.stop());
-  // The first look is over, and the next one has its timer.
+  // The first check has ended, and the next one has its timer.
   await nextTurn();
   await clock.pass(20_000);
   expect([unknown, good].map(({ written }) => written)).toEqual([["ping"], ["ping"]]);
@@ -47,7 +47,7 @@ test("streams are kept alive, and checked, although a token before theirs cannot
   expect(failures[0]).toMatchObject({ code: "STORE_UNAVAILABLE" });
 });
 
-test("streams are kept alive while the database answers nobody", async () => {
+test("streams are kept alive while the database does not answer", async () => {
   const clock = handClock();
   const streams = new OpenStreams(clock, () => {});
   const asked = Promise.withResolvers<boolean>();
@@ -63,7 +63,7 @@ test("streams are kept alive while the database answers nobody", async () => {
   await streams.stop();
 });
 
-test("nothing is kept for a reader that does not read, and hints that go on do not keep its stream open", async () => {
+test("nothing is buffered for a reader that does not read, and further hints do not keep its stream open", async () => {
   const clock = handClock();
   const streams = new OpenStreams(clock, () => {});
   const stuck = aResponse();

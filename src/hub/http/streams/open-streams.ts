@@ -4,7 +4,7 @@ import { repeat, type Service, together } from "../../../runtime/service.ts";
 import { stuckMs } from "../bodies/drained.ts";
 
 /** How often streams check whether their token is still valid; a stream with a revoked token ends within 5 s. */
-const lookMs = 2_000;
+const checkMs = 2_000;
 /** Proxies and workers consider a silent connection dead. */
 const pingMs = 15_000;
 
@@ -14,7 +14,7 @@ type Stream = {
   isStillAllowed: () => Promise<boolean>;
   onEnd: () => void;
   ping: string | null;
-  /** Whether its end says that this was everything. If it must end before, it is broken off. */
+  /** Whether a normal end means that the content is complete. Such a stream is destroyed if it must end early. */
   isWhole: boolean;
   lastWriteAt: number;
 };
@@ -22,7 +22,10 @@ type Stream = {
 type OpenStream = {
   /** Resolves when there is room for more. */
   write(chunk: string | Uint8Array): Promise<void>;
-  /** Writes it if the reader keeps up, and otherwise drops it: nothing is kept for a reader that does not read. */
+  /**
+   * Writes the chunk if the reader keeps up, and otherwise drops it: nothing is buffered for a reader that does not
+   * read.
+   */
   hint(chunk: string): void;
   end(): void;
   signal: AbortSignal;
@@ -37,8 +40,8 @@ export class OpenStreams implements Service {
 
   constructor(clock: Clock, onError: (error: unknown) => void) {
     this.#clock = clock;
-    const options = { intervalMs: lookMs, clock, onError };
-    // Two loops: a database that hangs holds up only the one that asks it.
+    const options = { intervalMs: checkMs, clock, onError };
+    // Two loops, so that a database that hangs delays only the one that queries it.
     this.#looks = together(this.name, [
       repeat({ ...options, name: "streams kept alive" }, () => this.#keepAllAlive()),
       repeat({ ...options, name: "streams still allowed" }, (signal) => this.#look(signal)),
@@ -49,7 +52,7 @@ export class OpenStreams implements Service {
     return this.#looks.start();
   }
 
-  /** Ends all of them: a hub that stops must not wait for readers that never end. */
+  /** Ends all streams: a stopping hub must not wait for readers that never end. */
   async stop(): Promise<void> {
     await this.#looks.stop();
     for (const stream of [...this.#streams]) this.#cut(stream);
@@ -111,7 +114,7 @@ export class OpenStreams implements Service {
     });
   }
 
-  /** Before its time. */
+  /** Ends a stream early. */
   #cut(stream: Stream): void {
     if (stream.isWhole) stream.response.destroy();
     this.#end(stream);
@@ -124,7 +127,7 @@ export class OpenStreams implements Service {
     stream.onEnd();
   }
 
-  /** A database that is away says nothing about anybody: streams stay open, and each is still looked after. */
+  /** If the database does not answer, no right can be checked: streams stay open, and each is checked by itself. */
   async #look(signal: AbortSignal): Promise<void> {
     const failures: unknown[] = [];
     for (const stream of [...this.#streams]) {

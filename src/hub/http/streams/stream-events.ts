@@ -33,9 +33,9 @@ export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"
     isStillAllowed: stillAllowed(call),
   });
   const afterSeq = lastEventId !== null && canResume ? lastEventId : deps.feed.lastSeq;
-  // The first line carries the reader's position, so that a reader that is cut off before any event can still resume.
+  // The first line has the reader's position, so that a reader that is cut off before any event can resume.
   await stream.write(`retry: ${retryMs()}\nid: ${afterSeq}\n\n`);
-  // Parsers tell of an id only with an event.
+  // Parsers report an id only with an event.
   if (query.hub) await stream.write(formatSse({ id: String(afterSeq), event: "hub:opened", data: "{}" }));
   if (!canResume) await stream.write(formatSse({ id: String(afterSeq), event: "reset", data: "{}" }));
   void send(call, stream, afterSeq);
@@ -66,7 +66,7 @@ async function send(
   }
 }
 
-/** Readers that keep up are given the same events, so each event is encoded once for all of them. */
+/** Readers that keep up receive the same events, so each event is encoded once for all of them. */
 const encoded = new WeakMap<LoggedEvent, Buffer>();
 
 function encode(event: LoggedEvent): Buffer {
@@ -89,7 +89,7 @@ function parseLastEventId(header: string | undefined): number | null {
   throw invalidArgument({ path: "Last-Event-ID", message: "must be the id of an event" });
 }
 
-/** Checks again and again, while a stream is open, whether the caller's token is still valid. */
+/** Returns a check for an open stream: whether the caller's token is still valid. */
 export function stillAllowed(
   call: Pick<Call<"streamEvents">, "deps" | "credentials" | "identity">,
 ): () => Promise<boolean> {

@@ -6,7 +6,7 @@ import { type Answer, type Call, written } from "../call.ts";
 import { headerOf, refuseHead } from "../exchange.ts";
 import { stillAllowed } from "./stream-events.ts";
 
-/** The bytes of one stream of one attempt: what exists, a range of it, or all of it as it is written. */
+/** Sends one stream of one attempt: the existing bytes, a range of them, or all bytes as they are written. */
 export async function readOutput(call: Call<"readOutput">): Promise<Answer<"readOutput">> {
   const { deps, identity, origin, params, query, exchange } = call;
   const request = { identity, origin, jobId: params.id, stream: params.stream, attempt: query.attempt };
@@ -41,7 +41,7 @@ async function follow(
     } catch (error) {
       if (stream.signal.aborted) return;
       deps.failures.warn(error, "following an output failed");
-      // A normal end would look as if this had been everything.
+      // A normal end would make the output look complete.
       exchange.outgoing.destroy();
     }
   };
@@ -63,7 +63,7 @@ async function send(
   if (isPart) headers["Content-Range"] = `bytes ${start}-${end - 1}/${output.size}`;
   const status = isPart ? 206 : 200;
   const pieces = output.read(start, end);
-  // It comes before the head, so that output which cannot be read is an error with a code.
+  // Read before the head is sent, so that unreadable output is an error with a code.
   let piece = await pieces.next();
   outgoing.writeHead(status, headers);
   try {
@@ -77,7 +77,7 @@ async function send(
   return { status, body: written };
 }
 
-/** A follower gets its head before the first byte, so whether there are bytes to be had is asked before. */
+/** A follower receives its head before the first byte, so unreadable output must be refused before that. */
 async function refuseUnreadable(output: Output, offset: number): Promise<void> {
   if (offset >= output.size) return;
   for await (const _ of output.read(offset, offset + 1)) return;
@@ -87,7 +87,7 @@ function headersOf(output: Output): Record<string, string> {
   return {
     "Content-Type": "application/octet-stream",
     "Cache-Control": "no-store",
-    // A job's output is never a page of ours, whatever it looks like.
+    // A browser must never treat a job's output as a page of the hub.
     "X-Content-Type-Options": "nosniff",
     "Content-Disposition": "attachment",
     "X-Job-Attempt": String(output.attempt),
