@@ -44,11 +44,11 @@ type UpgradePlan = {
   newest: number;
   steps: string[];
   database: string;
-  /** Why the hub would not start with this database, whatever its schema is. */
+  /** Why the hub would refuse this database, apart from its schema. */
   refusal: string | null;
 };
 
-/** What the next start of the home's hub would change in its database. */
+/** Finds what the next start of the home's hub would change in its database. */
 export async function planUpgrade({ home, env }: Pick<HomeCall, "home" | "env">): Promise<UpgradePlan> {
   const { database, keysDir } = placesOf(home, await lookAtSettings({ home, env }));
   await refuseMissing(home, database);
@@ -111,7 +111,7 @@ async function certificateRequestOf({ home, env, osUser, nowMs }: HomeCall) {
   return certificateRequest(await loadHubSettings({ home, flags: {}, env }), { osUser, nowMs });
 }
 
-/** As the running hub reports it, otherwise as the settings will make it. */
+/** The address as the running hub reports it, otherwise as the settings define it. */
 async function hubAddress(call: IssueCall): Promise<{ url: string; grpcPort: number }> {
   const text = await readSmallFile(hubFilePath(call.home), { mustBePrivate: false });
   const running = text === null ? null : (JSON.parse(text) as HubFile);
@@ -140,7 +140,7 @@ export async function verifyAudit(input: {
   readKeys();
   await refuseUnused(home, database);
   const plan = await planMigration(database);
-  // What a moved database lacks is in the other one: it would look like a tail that was cut off.
+  // The records that a moved database lacks are in the other one; here they would look like a tail that was cut off.
   refuseMoved(plan.move);
   refuseOtherKeys({ database, keysDir }, plan);
   return verify({ home, database, readKeys });

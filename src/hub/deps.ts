@@ -35,12 +35,12 @@ import type { SignsOfLife } from "./services/signs-of-life.ts";
 import type { OutputTally } from "./services/storage/output-tally.ts";
 import type { HubSettings } from "./settings/settings.ts";
 
-/** What the use cases of the hub depend on. Everything that can differ between a test and production is here. */
+/** The dependencies of the hub's use cases: everything that can differ between a test and production. */
 export type HubDeps = {
   store: Store;
   /** The same for all hubs on this database. */
   databaseId: string;
-  /** Whether this hub does what only one hub of a database may do, and which others there are. */
+  /** Whether this hub leads, and which other hubs there are. */
   leadership: Leadership;
   keys: KeyRing;
   clock: Clock;
@@ -49,14 +49,14 @@ export type HubDeps = {
   outputs: KeptOutputs;
   /** The bytes of files that users and jobs have stored. */
   objects: Objects;
-  /** How much jobs have written. */
+  /** The sizes of outputs that the store has not recorded yet. */
   outputTally: OutputTally;
   logger: Logger;
   /** Whether the database is away or a disk is full, as far as errors have shown it. */
   outage: DatabaseOutage;
-  /** For errors that no caller is told of. */
+  /** For errors that reach no caller. */
   failures: FailureLog;
-  /** Says a sentence to whoever started the hub. */
+  /** Prints a sentence for the person who started the hub. */
   tell(line: string): void;
   failpoint: Failpoint;
   feed: EventFeed;
@@ -69,32 +69,32 @@ export type HubDeps = {
   tokens: RecordCache<TokenRecord | null>;
   workers: RecordCache<WorkerRecord | null>;
   quotas: RecordCache<Quota>;
-  /** Who is let in with a certificate. */
+  /** The revoked certificates. */
   revoked: RevocationList;
   homeAdmins: HomeAdmins;
-  /** Of this home, to list and revoke them. */
+  /** The certificates that this home has issued, to list and revoke them. */
   issuedCerts: IssuedCerts;
   metrics: HubMetrics;
   statistics: Statistics;
-  /** Spans for a collector, if one is named. */
+  /** Sends spans to a collector, if one is set. */
   telemetry: Telemetry;
-  /** Whose requests are recorded in full. */
+  /** The workers and tenants whose requests are recorded in full. */
   watched: WatchList;
-  /** Records refusals; many of one caller become few records. */
+  /** Records refusals, with few records for many refusals of one caller. */
   refusals: RefusalLog;
   home: string;
   /** The files of the audit trail, one for each day that is no longer in the database. */
   auditDir: string;
   auditCheck: AuditCheck;
   receipts: ReceiptChecker;
-  /** Whether leases are judged by the clock at present. */
+  /** Whether leases expire at present: not while renewals are refused. */
   renewals: RefusedRenewals;
   signsOfLife: SignsOfLife;
   damage: DamageLog;
   version: string;
 };
 
-/** The rules for judging changes of jobs, as of now. */
+/** The rules at this moment for judging changes of jobs. */
 export function rulesNow(deps: Pick<HubDeps, "clock" | "settings" | "renewals">): ChangeRules {
   return {
     nowMs: deps.clock.nowMs(),

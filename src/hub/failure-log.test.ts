@@ -46,7 +46,7 @@ test("two lines stand for all errors and refused calls of an outage", async () =
   expect(outage.isOn).toBe(true);
   for (let call = 0; call < 3; call++) expect(outage.refused()).toBe(true);
   outage.answered();
-  // What was under way may still fail.
+  // Calls that were under way may still fail.
   expect(outage.isOn).toBe(true);
   await clock.pass(1_000);
   outage.answered();
@@ -91,7 +91,7 @@ test.each([
   },
 );
 
-test("health tells of a full disk that an error has shown, and learns nothing from lines of the log", async () => {
+test("health reports a full disk that an error has shown, and ignores the fields of log lines", async () => {
   const hub = await startMemoryHub(stillEnv);
   onTestFinished(() => hub.stop());
   const { logger, outage } = hub.deps;

@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from "../runtime/log/logger.ts";
 import { DatabaseOutage } from "./database/database-outage.ts";
 import { FailureLog } from "./failure-log.ts";
 
-/** For a part of the hub that is tested alone. */
+/** A failure log for a part of the hub that is tested alone. */
 export function failuresIn(logger: Logger): FailureLog {
   return new FailureLog(logger, new DatabaseOutage(logger, systemClock));
 }

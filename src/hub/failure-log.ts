@@ -4,8 +4,8 @@ import type { DatabaseOutage } from "./database/database-outage.ts";
 type Fields = Record<string, unknown>;
 
 /**
- * Where the hub reports an error that no caller is told of. The error decides what the hub knows about its database and
- * disks; it has a line of its own in the log unless the lines about the outage stand for it.
+ * Reports errors that reach no caller. An error updates what the hub knows about its database and disks; it has a line
+ * of its own in the log unless the lines about the outage stand for it.
  */
 export class FailureLog {
   readonly #logger: Logger;

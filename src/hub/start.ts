@@ -57,9 +57,9 @@ type HubStart = {
   env: Record<string, string | undefined>;
   osUser: string;
   version: string;
-  /** A person accepts that the database ends at this record, although the home knows later ones. */
+  /** The last record that a person accepts, although the home knows later ones. */
   acceptLoss?: number | undefined;
-  /** Is called with a sentence for the person who started it, while it runs. */
+  /** Called with a sentence for the person who started the hub, while it runs. */
   onNotice?: (line: string) => void;
   clock?: Clock;
   ids?: Ids;
@@ -68,13 +68,13 @@ type HubStart = {
 
 type RunningHub = {
   url: string;
-  /** Where programs of this machine reach it. */
+  /** The address for programs on this machine. */
   localUrl: string;
   port: number;
   grpcPort: number;
   home: string;
   settings: HubSettings;
-  /** What whoever started it should know: one sentence each. */
+  /** Warnings for the person who started the hub, one sentence each. */
   warnings: readonly string[];
   /** Lets open calls end, then closes everything. */
   stop(): Promise<void>;
@@ -110,7 +110,7 @@ async function startSeated(
 ): Promise<RunningHub> {
   const { home, version, osUser } = start;
   const { database, keysDir } = placesOf(home, settings);
-  // Before anything is made or changed in the home: it throws if the database is older than what this version upgrades.
+  // Before anything is created or changed in the home: it throws if the database is too old for this version.
   const plan = await planMigration(database);
   const clock = steadyClock(start.clock ?? systemClock);
   const logger = openLogger({ file: join(home, "logs", "hub.log"), level: settings.logLevel });
@@ -120,7 +120,7 @@ async function startSeated(
     settings,
     certificateRequest(settings, { osUser, nowMs: clock.nowMs() }),
   );
-  // Of a folder that is not mounted, new keys would be the wrong ones.
+  // If the folder of the keys is not mounted, new keys would be the wrong ones.
   if (!hasMacKey(keysDir)) refuseOtherKeys({ database, keysDir }, plan);
   const acceptance = { acceptLoss: start.acceptLoss ?? null };
   const history = await readHistory({ home, database, keysDir }, acceptance);
@@ -152,12 +152,13 @@ async function startSeated(
     const stop = () => stopAll(services).finally(close);
     return { url, localUrl, port, grpcPort, home, settings, warnings, stop };
   } catch (error) {
+    // The start has failed; an error of the close would hide why.
     await close().catch(() => {});
     throw error;
   }
 }
 
-/** Jobs without files run all the same. */
+/** Reports an object store that does not answer. Jobs without files run without it. */
 async function checkObjects({ objects, failures }: HubDeps): Promise<void> {
   try {
     await objects.check();
@@ -201,7 +202,7 @@ function hubServices(
     );
   const channels = openChannels(deps.settings, deps.clock);
   return [
-    // The others ask it how far the log reaches.
+    // First: other services ask it how far the log reaches.
     deps.feed,
     // Stops after everything that writes events, so that its last signed head covers them all.
     lead(createSealer(deps)),
@@ -218,23 +219,23 @@ function hubServices(
     createOutputCompactor(deps),
     lead(createFileCleaner(deps)),
     createKeyWatch(deps),
-    // Before anybody can call: its first position in the log is the end of what is there.
+    // Before the ports: its first position in the log is the present end.
     lead(createResponder({ ...deps, channels })),
     ...createSender(deps, channels).map(lead),
     createWatchListReader(deps),
-    // Before anybody can call, for the same reason.
+    // Before the ports, for the same reason.
     ...(deps.mqtt === null ? [] : [lead(deps.mqtt)]),
     ...(channels.some(({ name }) => name === "smtp") ? [lead(createDigest(deps))] : []),
-    // Stops when nobody can be refused any more, and records what it has counted.
+    // Stops after the ports, and records its counts.
     deps.refusals,
-    // Stops when no more receipts can arrive, and checks those that have arrived.
+    // Stops after the ports, and checks the receipts that have arrived.
     deps.receipts,
-    // Stops when no worker can call any more, and writes when each was last heard.
+    // Stops after the ports, and writes when each worker last called.
     deps.signsOfLife,
     bodies,
     // These stop at the same time: each gives its open calls the same few seconds.
     together("ports", [http, rpc]),
-    // Workers can come back only now, and have one lease to do so.
+    // Workers can reconnect only now, and have one lease to do so.
     lead(createReaper(deps)),
     createMakeUp(deps),
     createLookAround(deps),

@@ -19,7 +19,7 @@ export function systemIds(): Ids {
     jobId: orderedUuids(() => take(16)),
     secret: () => randomBytes(32).toString("base64url"),
     leaseToken: () => take(24).toString("base64url"),
-    // People give ids of tokens to commands, which take a word that begins with - for an option.
+    // People pass token ids to commands, which take a word that begins with - for an option.
     recordId: () => take(9).toString("base64url").replace(/^-/, "A"),
   };
 }

@@ -16,9 +16,12 @@ import type { HttpServer } from "../http/server.ts";
 import type { RpcServer } from "../rpc/server.ts";
 import { recordCertActs } from "../use-cases/access/manage-certs.ts";
 
-/** New files are loaded within this time. Checking their times costs almost nothing. */
-const lookMs = 10_000;
-/** A failed renewal has 30 days left to succeed; a renewal that does not help must not fill the disk. */
+/** How often the files are checked for changes, which costs almost nothing. */
+const checkMs = 10_000;
+/**
+ * How soon a renewal may follow another. A failed one has 30 days left to succeed, and one without effect must not fill
+ * the disk.
+ */
 const renewAgainMs = 3_600_000;
 
 type CertWatchDeps = Pick<
@@ -32,9 +35,8 @@ type CertWatchDeps = Pick<
 
 /**
  * Follows the certificates of a hub that runs for months: renews the home's own before they expire, and passes changes
- * on disk to the ports. New connections use them, open ones continue. Files that cannot be used change nothing. What
- * `writ certs` has done is recorded.
- * Why: ADR 0012.
+ * on disk to the ports. New connections use them, open ones continue. Files that cannot be used change nothing. Acts of
+ * `writ certs` are recorded. Why: ADR 0012.
  */
 export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
   const { clock, failures } = deps;
@@ -42,14 +44,14 @@ export function createCertWatch(deps: CertWatchDeps, started: HubTls): Service {
   const renew = renewal(deps, tls);
   const looks = [followOwn(deps, tls), followGiven(deps, tls), followAuthorities(deps, tls)];
   const onError = (error: unknown) => failures.error(error, "the certificates could not be checked");
-  return repeat({ name: "certificate watch", intervalMs: lookMs, clock, onError }, async () => {
+  return repeat({ name: "certificate watch", intervalMs: checkMs, clock, onError }, async () => {
     await renew();
     for (const look of looks) await look();
     await takeCertActs(certPaths(deps.home), (acts) => recordCertActs(deps, acts));
   });
 }
 
-/** Does what a start does. The files that it writes are then loaded like anybody else's. */
+/** Renews as a start does. The files that it writes are then loaded like other changed files. */
 function renewal({ home, settings, clock, logger, osUser }: CertWatchDeps, tls: HubTls): () => Promise<void> {
   let notBefore = Number.NEGATIVE_INFINITY;
   return async () => {
@@ -117,7 +119,7 @@ function followAuthorities(deps: CertWatchDeps, tls: HubTls): () => Promise<void
   const { logger, rpc, settings, home } = deps;
   const path = authoritiesPath(home, settings);
   return followFiles({
-    // The folder itself too, because files are added and removed.
+    // The folder itself too, because files are added and removed. If it cannot be read, \`take\` reports why.
     files: async () => [path, ...(await authorityFiles(path).catch(() => []))],
     async take() {
       const clientAuthorities = await readClientAuthorities(path);
@@ -132,7 +134,7 @@ function followAuthorities(deps: CertWatchDeps, tls: HubTls): () => Promise<void
 }
 
 /**
- * Our own errors name the file and what to do. Of others only the code is shown, because their text may contain
+ * A WritError names the file and what to do. Of other errors only the code is shown, because their text may contain
  * secrets.
  */
 function reasonOf(error: unknown): string {

@@ -5,16 +5,16 @@ import type { HubDeps } from "../deps.ts";
 
 const roundMs = 1_000;
 
-/** Two clocks that nobody sets drift apart by less than this before it is noticed. */
+/** Two clocks that are not set drift apart by less than this. */
 const driftMsMax = 5_000;
 
 /**
- * Follows the clock that the hub measures with when somebody sets it. Until then the hub's time passes as if nothing had
- * happened; then the hub's clock and all stored times that measure how long something lasts move by the same amount.
+ * Follows the clock that the hub measures with when it is set. Until then the hub's time passes as if nothing had
+ * happened; then the hub's clock and all stored times of durations move by the same amount.
  *
- * That clock is the system's, or with PostgreSQL the database's: all hubs compare the same stored times, so they must have
- * one clock, whatever their machines say. The leader moves the stored times, if it was not its own clock that drifted.
- * Why: ADR 0028.
+ * That clock is the system's, or with PostgreSQL the database's: all hubs compare the same stored times, so they must
+ * have one clock, whatever their machines say. The leader moves the stored times, unless its own clock drifted. Why:
+ * ADR 0028.
  */
 export function createClockWatch(deps: HubDeps, clock: SteadyClock): Service {
   const { store, logger, failures, leadership } = deps;
@@ -23,7 +23,8 @@ export function createClockWatch(deps: HubDeps, clock: SteadyClock): Service {
     const { aheadMs } = leadership;
     const byMs = clock.jumpMs(aheadMs ?? undefined);
     if (byMs === 0) return;
-    // Both in one turn: the store works in order, so what was asked with the old time meets the old times.
+    // Both in one turn of the event loop: the store works in order, so calls with the old time meet the old stored
+    // times.
     clock.follow(byMs);
     const wasSet = aheadMs === null || Math.abs(byMs) > driftMsMax;
     try {
@@ -43,7 +44,10 @@ export function createClockWatch(deps: HubDeps, clock: SteadyClock): Service {
   });
 }
 
-/** At the start: from its first moment on, the hub has the time of the database, if that has a clock of its own. */
+/**
+ * Called at the start, so that the hub has the database's time from its first moment on, if the database has a clock of
+ * its own.
+ */
 export function followDatabase(clock: SteadyClock, aheadMs: number | null, logger: Logger): void {
   const byMs = aheadMs === null ? 0 : clock.jumpMs(aheadMs);
   if (byMs === 0) return;

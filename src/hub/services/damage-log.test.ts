@@ -5,7 +5,7 @@ import { systemClock as clock } from "../../runtime/clock/clock.ts";
 import { silentLogger as logger } from "../../runtime/log/logger.ts";
 import { DamageLog } from "./damage-log.ts";
 
-test("damage that could not be recorded is recorded by the next who finds it, and then no more", async () => {
+test("damage that could not be recorded is recorded by the next call that finds it, and once only", async () => {
   const recorded: NewEvent[] = [];
   let isAway = true;
   const recordEvents = async ({ events }: { events: NewEvent[] }) => {

@@ -3,13 +3,13 @@ import type { Clock } from "../../runtime/clock/clock.ts";
 import type { Logger } from "../../runtime/log/logger.ts";
 import type { Store } from "../../store/store.ts";
 
-/** More damaged jobs than anybody reads one by one; beyond it, some are recorded again. */
+/** The most damaged jobs that are remembered; beyond this, some are recorded again. */
 const remembersMax = 10_000;
 
 type Damage = { job: Pick<JobRecord, "id" | "tenantId"> | null; parts: readonly string[]; error: string };
 
 /**
- * Records damage in the database, once for each job as long as the hub runs: a client that asks again every second must
+ * Records damage in the database, once for each job as long as the hub runs: a client that reads it every second must
  * not fill the audit trail. Why: ADR 0029.
  */
 export class DamageLog {
@@ -34,7 +34,7 @@ export class DamageLog {
         events: [{ event: "STORE_CORRUPT", ts: clock.nowMs(), ...owner, details, origin: null }],
       });
     } catch (failure) {
-      // Whoever finds it next records it.
+      // The next call that finds the damage records it.
       this.#recorded.delete(key);
       throw failure;
     }

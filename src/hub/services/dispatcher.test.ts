@@ -3,7 +3,7 @@ import type { WorkerFacts } from "../../core/jobs/queue-key.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { ParkedClaim } from "./parked-claim.ts";
 
-test("whoever has waited since before the start, or waits at the stop, is woken", async () => {
+test("start and stop wake every claim that waits", async () => {
   const dispatcher = new Dispatcher({ onCommit: () => () => {} });
   const parked = new ParkedClaim({} as WorkerFacts, 1);
   dispatcher.park("w1", parked);

@@ -3,12 +3,12 @@ import type { Service } from "../../runtime/service.ts";
 import type { CommitNotice, ReadyJobs, Store } from "../../store/store.ts";
 import type { ParkedClaim } from "./parked-claim.ts";
 
-/** Something that waits for work: a parked claim, or a worker's command stream after a claim that was not filled. */
+/** A waiter for jobs: a parked claim, or a worker's command stream after a claim that was not filled. */
 export type Waiter = {
   facts: WorkerFacts;
-  /** How many jobs one wake-up is good for. */
+  /** How many jobs it can take after one wake-up. */
   capacity: number;
-  /** Without jobs if it is unknown which: it should look in any case. */
+  /** Wakes it for these jobs; without an argument it should look at all of them. */
   wake(ready?: ReadyJobs): void;
 };
 
@@ -18,9 +18,9 @@ type CommandListener = (command: Command, data: Record<string, unknown>) => void
 const parsedKeysMax = 10_000;
 
 /**
- * Wakes as many waiting workers as there are new jobs that fit them, the one that has waited longest first, so that one
- * job does not wake everybody. It only gives hints: a worker that is woken still has to claim, and a lost hint is made
- * up for by the reaper's next `wakeAll`. Why: ADR 0008, ADR 0063.
+ * Wakes as many waiting workers as there are new jobs that fit them, longest wait first, so that one job does not wake
+ * all workers. These are only hints: a worker that is woken still has to claim, and the reaper's next `wakeAll` makes
+ * up for a lost hint. Why: ADR 0008, ADR 0063.
  */
 export class Dispatcher implements Service {
   readonly name = "dispatcher";
@@ -39,13 +39,13 @@ export class Dispatcher implements Service {
     this.#store = store;
   }
 
-  /** Claims that already wait look again, because earlier commits were not announced. */
+  /** Wakes claims that already wait, because earlier commits were not announced. */
   async start(): Promise<void> {
     this.#stopListening = this.#store.onCommit((notice) => this.#hear(notice));
     this.wakeAll();
   }
 
-  /** Everything that waits is woken and should not wait again. */
+  /** Wakes every waiter, which should not wait again. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopListening();
@@ -62,7 +62,7 @@ export class Dispatcher implements Service {
 
   /**
    * From here on the claim is woken. Call it before the first look: a job that is committed between the look and the
-   * wait must find somebody to wake.
+   * wait must find a waiter.
    */
   park(workerId: string, claim: ParkedClaim): void {
     this.#endHint(workerId);
@@ -73,9 +73,9 @@ export class Dispatcher implements Service {
   }
 
   /**
-   * The claim returns to its worker, which has room for this many more jobs: the next job that fits is worth a hint on
-   * its command stream. A worker that is full gets none, so that no hint is wasted on it while another one is idle.
-   * Jobs that the claim was woken for and has not seen are passed to the claims that wait now.
+   * The claim returns to its worker, which has room for this many more jobs: the next fitting job sends a hint on its
+   * command stream. A full worker gets no hint, so that none is wasted while another worker is idle. Jobs that the
+   * claim was woken for and has not seen are passed to the claims that wait now.
    */
   unpark(workerId: string, claim: ParkedClaim, room: number): void {
     this.#waiters.delete(claim);
@@ -86,14 +86,14 @@ export class Dispatcher implements Service {
     for (const ready of claim.unseen) this.#wakeFor(ready);
   }
 
-  /** The worker is registered anew, drained, blocked or gone: what waits for it returns, and gets no more jobs. */
+  /** The worker registered again, was drained or blocked, or left: its waiting claims return, and get no more jobs. */
   #recall(workerId: string): void {
     for (const claim of this.#parked.get(workerId) ?? []) claim.recall();
-    // A hint would be wasted on a worker that is given nothing; one that may have jobs claims again.
+    // A hint would be wasted on a worker that gets no jobs; one that may have jobs claims again.
     this.#endHint(workerId);
   }
 
-  /** A worker has one command stream: a new one replaces one whose end has not been noticed yet. */
+  /** Adds the worker's command stream. It has one: a new stream replaces one whose end has not been noticed yet. */
   listen(workerId: string, listener: CommandListener): () => void {
     this.#listeners.set(workerId, listener);
     return () => {
@@ -112,7 +112,7 @@ export class Dispatcher implements Service {
     for (const listener of [...this.#listeners.values()]) listener(command, data);
   }
 
-  /** Jobs may have become claimable without a commit that says so: everybody looks again. */
+  /** Wakes every waiter, because jobs may have become claimable without a commit that says so. */
   wakeAll(): void {
     for (const waiter of [...this.#waiters]) waiter.wake();
   }
@@ -155,7 +155,7 @@ export class Dispatcher implements Service {
       if (!fits(queue, waiter.facts)) continue;
       const share = Math.min(left, waiter.capacity);
       left -= share;
-      // A set keeps its order: what is put back at its end has its turn after all the others.
+      // A set keeps its order: a waiter that is added again has its turn after all others.
       if (this.#waiters.delete(waiter)) this.#waiters.add(waiter);
       waiter.wake({ queueKey, count: share });
     }

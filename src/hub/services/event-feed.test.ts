@@ -8,11 +8,11 @@ import { EventFeed } from "./event-feed.ts";
 class Log {
   readonly events: LoggedEvent[] = [];
   reads = 0;
-  /** How many events the widest read has looked at. */
+  /** The most events that one read has examined. */
   lookedAtMost = 0;
-  /** Of these, those that were for one tenant only. */
+  /** The number of reads for one tenant only. */
   ownReads = 0;
-  /** So many of the next reads fail. */
+  /** How many of the next reads fail. */
   failures = 0;
   #heard: (notice: CommitNotice) => void = () => {};
 
@@ -63,7 +63,7 @@ async function feedOf(log: Log): Promise<EventFeed> {
   return feed;
 }
 
-/** Follows until so many events have come. */
+/** Follows until this many events have arrived. */
 async function take(feed: EventFeed, count: number, filter: { afterSeq: number; tenantId?: string }) {
   const seen: LoggedEvent[] = [];
   for await (const page of feed.follow(filter, new AbortController().signal)) {
@@ -73,7 +73,7 @@ async function take(feed: EventFeed, count: number, filter: { afterSeq: number; 
   return seen;
 }
 
-test("A13: readers that keep up share one look at the store and the same events", async () => {
+test("A13: readers that keep up share one read of the store and the same events", async () => {
   const log = new Log();
   const feed = await feedOf(log);
   const readers = Array.from({ length: 100 }, () => take(feed, 3, { afterSeq: 0 }));
@@ -86,7 +86,7 @@ test("A13: readers that keep up share one look at the store and the same events"
   expect(seen.every((events) => events[0] === seen[0]![0])).toBe(true);
 });
 
-test("a reader sees only its tenant's events, whether it keeps up or comes from far behind", async () => {
+test("a reader sees only its tenant's events, both when it keeps up and from far behind", async () => {
   const log = new Log();
   const feed = await feedOf(log);
   const live = take(feed, 3_000, { afterSeq: 0, tenantId: "acme" });
@@ -100,7 +100,7 @@ test("a reader sees only its tenant's events, whether it keeps up or comes from 
   expect((await resumed).map(({ seq }) => seq)).toEqual(expected.slice(1));
 });
 
-test("a reader from far behind looks at 20,000 events at a time, however few concern it", async () => {
+test("a reader from far behind examines 20,000 events at a time, however few concern it", async () => {
   const log = new Log();
   const feed = await feedOf(log);
   log.commit("acme", ...Array<string>(50_000).fill("globex"), "acme");
@@ -111,7 +111,7 @@ test("a reader from far behind looks at 20,000 events at a time, however few con
   expect(log.lookedAtMost).toBe(20_000);
 });
 
-test("A13: what others do costs a reader nothing, however much it is", async () => {
+test("A13: events of other tenants cost a reader nothing, however many they are", async () => {
   const log = new Log();
   const feed = await feedOf(log);
   const idle = take(feed, 1, { afterSeq: 0, tenantId: "acme" });

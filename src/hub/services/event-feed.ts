@@ -6,21 +6,24 @@ import type { Service } from "../../runtime/service.ts";
 import type { CommitNotice, Store, StoredJob } from "../../store/store.ts";
 import { EventTail, kindsOf, type LiveFilter, pageEvents, type Reader } from "./event-tail.ts";
 
-/** A reader that is far behind, and whom few events concern, must not hold up the other reads while it catches up. */
-const lookedAtMax = 20_000;
+/**
+ * The most events that one read examines: a reader that is far behind, and that few events concern, must not delay
+ * other reads.
+ */
+const examinedMax = 20_000;
 
 type Reads = Pick<Store, "readEvents" | "onCommit" | "eventRange" | "getJob">;
 
 /**
- * Turns the log into live streams. Each reader has its own position in the log and reads on from there when it is woken:
- * nothing is buffered for a slow reader, and a reader that resumes notices no gap. Readers that keep up share one read of
- * the store. Why: ADR 0004, ADR 0032.
+ * Turns the log into live streams. Each reader has its own position in the log and continues from there when it is
+ * woken: nothing is buffered for a slow reader, and a reader that resumes has no gap. Readers that keep up share one
+ * read of the store. Why: ADR 0004, ADR 0032.
  */
 export class EventFeed implements Service {
   readonly name = "event feed";
   readonly #store: Reads;
   readonly #tail: EventTail;
-  /** Those who wait for a change of one job. */
+  /** The callers that wait for a change of one job. */
   readonly #waiting = new JobWakes();
   #stopListening: () => void = () => {};
 
@@ -30,11 +33,11 @@ export class EventFeed implements Service {
   }
 
   async start(): Promise<void> {
-    this.#stopListening = this.#store.onCommit((notice) => this.#hear(notice));
-    this.#tail.hear((await this.#store.eventRange()).last);
+    this.#stopListening = this.#store.onCommit((notice) => this.#announce(notice));
+    this.#tail.announce((await this.#store.eventRange()).last);
   }
 
-  /** Readers are ended by their own signals; after this nothing wakes them. */
+  /** After this nothing wakes the readers; their own signals end them. */
   async stop(): Promise<void> {
     this.#stopListening();
   }
@@ -49,7 +52,7 @@ export class EventFeed implements Service {
     return afterSeq <= last && (first === 0 || afterSeq >= first - 1);
   }
 
-  /** Pages of live events after a seq, for ever, until the signal ends it. */
+  /** Yields pages of live events after a seq until the signal is aborted. */
   async *follow(
     { afterSeq, ...filter }: LiveFilter & { afterSeq: number },
     signal: AbortSignal,
@@ -70,18 +73,18 @@ export class EventFeed implements Service {
   async #readFromStore(reader: Reader): Promise<LoggedEvent[]> {
     const { filter, afterSeq } = reader;
     // The events of one job are found by an index, however far apart they are.
-    const seekMax = filter.jobId === undefined ? lookedAtMax : Number.POSITIVE_INFINITY;
+    const seekMax = filter.jobId === undefined ? examinedMax : Number.POSITIVE_INFINITY;
     const throughSeq = Math.max(afterSeq, Math.min(this.lastSeq, afterSeq + seekMax));
     const limit = pageEvents;
     const { hasHub: _, ...whose } = filter;
     const kinds = kindsOf(filter);
     const page = await this.#store.readEvents({ ...whose, kinds, afterSeq, throughSeq, limit });
-    // After a page that is not full, no event of this reader lies in what was looked at.
+    // A page that is not full contains all events of this reader in the examined part.
     reader.afterSeq = page.length === limit ? page.at(-1)!.seq : throughSeq;
     return page;
   }
 
-  /** The job once it matches, or null if it was deleted. Rejects with the signal's reason. */
+  /** Resolves with the job once it matches, or with null if it was deleted. Rejects with the signal's reason. */
   async waitForJob(
     jobId: string,
     matchesFilter: (stored: StoredJob) => boolean,
@@ -103,8 +106,8 @@ export class EventFeed implements Service {
     }
   }
 
-  #hear({ lastSeq, jobs, isAll }: CommitNotice): void {
-    this.#tail.hear(lastSeq);
+  #announce({ lastSeq, jobs, isAll }: CommitNotice): void {
+    this.#tail.announce(lastSeq);
     if (isAll) this.#waiting.wake(null);
     else for (const jobId of jobs) this.#waiting.wake(jobId);
   }

@@ -3,7 +3,7 @@ import type { LoggedEvent } from "../../core/events.ts";
 import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import { EventTail } from "./event-tail.ts";
 
-test("a tail that nobody follows any more reads nothing, however much is committed", async () => {
+test("a tail without readers reads nothing, however much is committed", async () => {
   const reads: PromiseWithResolvers<LoggedEvent[]>[] = [];
   const readEvents = () => {
     const read = Promise.withResolvers<LoggedEvent[]>();
@@ -12,16 +12,16 @@ test("a tail that nobody follows any more reads nothing, however much is committ
   };
   const tail = new EventTail({ readEvents }, handClock());
   const reader = tail.enter({}, 0);
-  tail.hear(1);
+  tail.announce(1);
   expect(reads).toHaveLength(1);
   tail.leave(reader);
-  tail.hear(2);
+  tail.announce(2);
   reads[0]!.resolve([]);
   await new Promise((resolve) => setImmediate(resolve));
   expect(reads).toHaveLength(1);
 
   const next = tail.enter({}, 2);
-  tail.hear(3);
+  tail.announce(3);
   expect(reads).toHaveLength(2);
   reads[1]!.resolve([]);
   await new Promise((resolve) => setImmediate(resolve));

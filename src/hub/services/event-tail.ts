@@ -12,7 +12,7 @@ const tailEvents = 2_000;
 const readersAtOnce = 50;
 const restMs = 10;
 
-/** Whose live events are followed. */
+/** The live events that a reader follows. */
 export type LiveFilter = Pick<EventFilter, "tenantId" | "ownerId" | "jobId"> & {
   /** Also events of the hub itself (default: only those of jobs). */
   hasHub?: boolean | undefined;
@@ -24,27 +24,27 @@ export function kindsOf({ hasHub }: LiveFilter): EventKind[] {
 
 const tailKinds = [...liveKinds, ...hubKinds];
 
-/** Somebody who follows live events. */
+/** A follower of live events. */
 export type Reader = {
   readonly filter: LiveFilter;
   readonly wakeUp: WakeUp;
-  /** It has seen everything up to here that concerns it. */
+  /** It has seen all its events up to here. */
   afterSeq: number;
-  /** It has seen everything that the tail has, and waits for more. */
+  /** Whether it has seen everything that the tail has, and waits for more. */
   isWaiting: boolean;
 };
 
 /**
  * The newest live events of the log. They are read once for all readers that keep up, and only readers that an event
- * concerns are woken for it, so that the readers of one tenant cost nothing when others work. Every reader gets the same
- * objects, so that what is made from an event can be shared as well. Why: ADR 0032.
+ * concerns are woken for it, so that events of other tenants cost a reader nothing. Every reader gets the same objects,
+ * so that what is made from an event can be shared as well. Why: ADR 0032.
  */
 export class EventTail {
   readonly #store: Pick<Store, "readEvents">;
   readonly #clock: Pick<Clock, "sleep">;
   readonly #readers = new Set<Reader>();
   #events: LoggedEvent[] = [];
-  /** It has every live event after the first of these numbers, up to and including the second. */
+  /** The tail has every live event after `#afterSeq`, up to and including `#throughSeq`. */
   #afterSeq = 0;
   #throughSeq = 0;
   /** The newest event that is committed. */
@@ -62,7 +62,7 @@ export class EventTail {
 
   /** Call it before the reader's first look, so that no commit is missed between the look and the wait. */
   enter(filter: LiveFilter, afterSeq: number): Reader {
-    // What was committed while nobody was here is not worth reading for those who begin now.
+    // Events that were committed while there was no reader need not be read for a new one.
     if (this.#readers.size === 0 && !this.#isReading) this.#beginAt(this.#lastSeq);
     const reader = { filter, wakeUp: new WakeUp(), afterSeq, isWaiting: false };
     this.#readers.add(reader);
@@ -73,13 +73,15 @@ export class EventTail {
     this.#readers.delete(reader);
   }
 
-  /** Events up to this one are committed. */
-  hear(lastSeq: number): void {
+  /** Announces that events up to this one are committed. */
+  announce(lastSeq: number): void {
     this.#lastSeq = Math.max(this.#lastSeq, lastSeq);
-    if (this.#readers.size > 0 && !this.#isReading) void this.#readOn();
+    if (this.#readers.size > 0 && !this.#isReading) void this.#readNewest();
   }
 
-  /** The reader's next events, or null if they are not all here. Without any, it may wait. */
+  /**
+   * The reader's next events, or null if the tail does not have all of them. If the list is empty, the reader may wait.
+   */
   next(reader: Reader): LoggedEvent[] | null {
     if (reader.afterSeq < this.#afterSeq) return null;
     const before = this.#events.findLastIndex(({ seq }) => seq <= reader.afterSeq);
@@ -89,8 +91,8 @@ export class EventTail {
     return events;
   }
 
-  /** If it fails, every reader reads the store by itself, and learns what is wrong. */
-  async #readOn(): Promise<void> {
+  /** Reads the newest events for all readers. */
+  async #readNewest(): Promise<void> {
     this.#isReading = true;
     try {
       while (this.#readers.size > 0 && this.#throughSeq < this.#lastSeq) {
@@ -98,6 +100,7 @@ export class EventTail {
         await this.#tell(page);
       }
     } catch {
+      // Each reader reads the store by itself now, and reports the error to its caller if it remains.
       this.#beginAt(this.#lastSeq);
       for (const { wakeUp } of this.#readers) wakeUp.wake();
     } finally {
@@ -118,7 +121,7 @@ export class EventTail {
     return page;
   }
 
-  /** Wakes the readers that the newest page concerns. For those of the others that wait, it contains nothing. */
+  /** Wakes the readers that the newest page concerns. Other waiting readers need not see the page. */
   async #tell(page: LoggedEvent[]): Promise<void> {
     const topics = topicsOf(page);
     let woken = 0;

@@ -62,7 +62,7 @@ async function watching(deps: HubDeps): Promise<void> {
   onTestFinished(() => watch.stop());
 }
 
-test("a key whose notice has ended is followed up until it is done, although the store refuses that at first", async () => {
+test("the consequences of a key whose notice has ended are completed although the store refuses them at first", async () => {
   const { deps, store, keys, recalled } = await open("recallJobs");
   const old = keys.signing.keyId;
   keys.rotate({ nowMs: clock.nowMs(), graceMs: 0, emergency: true });
@@ -72,7 +72,7 @@ test("a key whose notice has ended is followed up until it is done, although the
   expect(recalled).toContain(old);
 });
 
-test("the leases of a leaked key are taken back, although the call that replaced it failed", async () => {
+test("the leases of a leaked key are taken back although the call that replaced the key failed", async () => {
   const { deps, keys, recalled } = await open("recordEvents");
   const old = keys.signing.keyId;
   await watching(deps);

@@ -12,8 +12,8 @@ const roundMs = 1_000;
 const dayMs = 86_400_000;
 
 /**
- * Follows the key ring: loads what another hub has changed, notices if that went into another folder, retires keys whose grace
- * period has ended, revokes those whose notice has, and reminds once a day when the key is due for rotation.
+ * Follows the key ring: loads changes by another hub, notices if those went into another folder, retires keys whose
+ * grace period has ended, revokes keys whose notice has ended, and reminds once a day when the key is due for rotation.
  * Why: ADR 0013.
  */
 export function createKeyWatch(deps: HubDeps): Service {
@@ -22,9 +22,9 @@ export function createKeyWatch(deps: HubDeps): Service {
   let remindedAt = Number.NEGATIVE_INFINITY;
   let notedVersion = deps.keys.version;
   const shared = new SharedRing(deps);
-  /** Keys whose notice has ended, until everything that follows from it is done. */
+  /** Keys whose notice has ended, until all consequences are completed. */
   const due = new Set<string>();
-  /** Keys whose leases were taken back; a start has done that for those that it found. */
+  /** Keys whose leases were taken back; the start has done that for keys that were void then. */
   const recalled = new Set(deps.keys.voided());
   return repeat({ name: "key watch", intervalMs: roundMs, clock, onError }, async () => {
     const nowMs = clock.nowMs();
@@ -39,7 +39,7 @@ export function createKeyWatch(deps: HubDeps): Service {
         due.delete(keyId);
       }
     }
-    // Once more after a call that has revoked a key: the store may have failed it before the leases were taken back.
+    // Repeats the recall of a call that has revoked a key: the store may have failed before the leases were taken back.
     for (const keyId of deps.keys.voided().filter((one) => !recalled.has(one))) {
       if ((await recallLeases(deps, { keyId, origin: null })).recalled > 0) announceKeys(deps);
       recalled.add(keyId);
@@ -65,7 +65,7 @@ async function followChange(deps: HubDeps): Promise<void> {
   for (const keyId of deps.keys.voided()) await recallLeases(deps, { keyId, origin: null });
 }
 
-/** A ring that is refused changes nothing: the hub continues with the keys that it has, and logs it. */
+/** Loads the changed ring. If the ring is refused, the hub logs it and continues with its present keys. */
 async function takeOver(deps: HubDeps, nowMs: number): Promise<boolean> {
   try {
     const isChanged = deps.keys.reload(nowMs);

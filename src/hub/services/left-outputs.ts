@@ -2,12 +2,12 @@ import type { HubDeps } from "../deps.ts";
 
 type Left = { jobId: string; remove: () => Promise<void> };
 
-/** From so many on it is the storage that fails, and not one output. */
+/** After this many failures the storage counts as failing. */
 const failuresMax = 10;
 
 /**
- * Output that the store no longer lists, and that is still there. One that cannot be removed must not keep that of other jobs:
- * it stays in here until it is tried again. What is in here when the hub stops is found and removed after the next start.
+ * Outputs that the store no longer lists and that still exist. One that cannot be removed must not block the others: it
+ * stays here until the next try. Outputs that are here when the hub stops are found and removed after the next start.
  */
 export class LeftOutputs {
   readonly #failures: HubDeps["failures"];
@@ -17,7 +17,7 @@ export class LeftOutputs {
     this.#failures = failures;
   }
 
-  /** Then the store should forget no more outputs, because nothing is gained by it. */
+  /** While it is true, the store should drop no more outputs, because that frees no space. */
   get isStorageFailing(): boolean {
     return this.#left.length >= failuresMax;
   }

@@ -4,12 +4,12 @@ import type { ClaimedJob, ReadyJobs } from "../../store/store.ts";
 import type { Waiter } from "./dispatcher.ts";
 
 /**
- * A claim between its looks into the store. It is woken for jobs that it may take, and knows which it has not seen; or
- * the store leases it jobs in the very transaction that makes them claimable. Why: ADR 0063, ADR 0084.
+ * A claim between its looks into the store. It is woken for jobs that it may take, and remembers those that it has not
+ * seen; or the store leases jobs to it in the transaction that makes them claimable. Why: ADR 0063, ADR 0084.
  */
 export class ParkedClaim implements Waiter {
   static #made = 0;
-  /** What the store, which belongs to this process, knows it by while it waits there. */
+  /** Its id while it is parked in the store of this process. */
   readonly id = `claim ${++ParkedClaim.#made}`;
   readonly facts: WorkerFacts;
   readonly capacity: number;
@@ -40,14 +40,17 @@ export class ParkedClaim implements Waiter {
     return this.#given.length > 0;
   }
 
-  /** What it was given since the last call. */
+  /** The jobs that it was given since the last call. */
   takeGiven(): ClaimedJob[] {
     const given = this.#given;
     this.#given = [];
     return given;
   }
 
-  /** Its worker has changed, so it returns with what it has, and the worker claims again as what it is now. */
+  /**
+   * Its worker has changed: the claim returns with the jobs that it has, and the worker claims again with its new
+   * facts.
+   */
   recall(): void {
     this.#isRecalled = true;
     this.#wakeUp.wake();
@@ -57,7 +60,7 @@ export class ParkedClaim implements Waiter {
     return this.#isRecalled;
   }
 
-  /** Call it before each look, which finds everything that the claim was woken for so far. */
+  /** Call it before each look, which will find all jobs that the claim was woken for so far. */
   beginLook(): void {
     this.#unseen.clear();
     this.#wakeUp.clear();
@@ -67,7 +70,7 @@ export class ParkedClaim implements Waiter {
     return this.#wakeUp.wait(bounds);
   }
 
-  /** Jobs that it was woken for since its last look began. When it leaves, somebody else has to be told about them. */
+  /** Jobs that it was woken for since its last look began. When it leaves, another claim has to be woken for them. */
   get unseen(): ReadyJobs[] {
     return [...this.#unseen].map(([queueKey, count]) => ({ queueKey, count }));
   }

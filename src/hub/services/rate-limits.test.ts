@@ -12,7 +12,7 @@ function limitsAt(): { limits: RateLimits; pass(ms: number): void } {
   };
 }
 
-/** At which milliseconds of so many minutes a call passes, when one comes ten times a second. */
+/** The milliseconds at which a call passes within some minutes, with ten calls a second. */
 function passes(minutes: number, take: (limits: RateLimits) => number): number[] {
   const { limits, pass } = limitsAt();
   const passed: number[] = [];
@@ -23,7 +23,7 @@ function passes(minutes: number, take: (limits: RateLimits) => number): number[]
   return passed;
 }
 
-test("one a minute is one in each minute, also in the first", () => {
+test("a limit of one a minute lets one call pass in each minute, including the first", () => {
   const passed = passes(3, (limits) => limits.take("slow", 1 / 60));
   expect(passed).toHaveLength(3);
   for (const [index, ms] of passed.entries()) {
@@ -31,13 +31,13 @@ test("one a minute is one in each minute, also in the first", () => {
   }
 });
 
-test("a burst passes at once, and the rest at its rate", () => {
+test("a burst passes at once, and further calls at the rate", () => {
   const passed = passes(1, (limits) => limits.take("logins", 20 / 60, 1, 20));
   expect(passed.length).toBeGreaterThan(20);
   expect(passed.length).toBeLessThanOrEqual(40);
 });
 
-test("a full second's worth passes, the next has to wait as long as it is told, and others do not", () => {
+test("a second's worth of calls passes, the next one passes after its wait, and other callers are not affected", () => {
   const { limits, pass } = limitsAt();
   for (let count = 0; count < 4; count++) expect(limits.take("a", 4)).toBe(0);
   expect(limits.take("a", 4)).toBe(250);
@@ -48,7 +48,7 @@ test("a full second's worth passes, the next has to wait as long as it is told, 
   expect(limits.take("a", 4)).toBe(0);
 });
 
-test("a batch larger than the bucket passes when that is full, and leaves a debt", () => {
+test("a batch larger than the bucket passes when the bucket is full, and leaves a debt", () => {
   const { limits, pass } = limitsAt();
   expect(limits.take("batch", 2, 50)).toBe(0);
   expect(limits.take("batch", 2)).toBe(24_500);
@@ -56,7 +56,7 @@ test("a batch larger than the bucket passes when that is full, and leaves a debt
   expect(limits.take("batch", 2)).toBe(0);
 });
 
-test("with several hubs each lets its part pass", () => {
+test("each of several hubs lets an equal share pass", () => {
   let hubs = 1;
   const limits = new RateLimits({ ...systemClock, monotonicMs: () => 0 }, () => hubs);
   hubs = 4;

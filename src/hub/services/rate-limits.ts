@@ -6,7 +6,7 @@ const bucketsMax = 100_000;
 
 /**
  * Token buckets by name. By default a bucket holds one second's worth, so that a few calls at once pass and a flood
- * does not. It is this hub's own memory; with several hubs, each allows an equal share.
+ * does not. Each hub keeps its own buckets, and allows an equal share of the limit.
  */
 export class RateLimits {
   readonly #clock: Clock;
@@ -18,7 +18,7 @@ export class RateLimits {
     this.#hubs = hubs;
   }
 
-  /** Takes `count` from the bucket; returns 0, or after how many milliseconds it may be tried again. */
+  /** Takes `count` from the bucket; returns 0, or the milliseconds until the next try. */
   take(name: string, limitPerSecond: number, count = 1, burstMax = Math.max(1, limitPerSecond)): number {
     const hubs = this.#hubs();
     const perSecond = limitPerSecond / hubs;

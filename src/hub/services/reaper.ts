@@ -1,16 +1,16 @@
 import { repeat, type Service } from "../../runtime/service.ts";
 import { type HubDeps, rulesNow } from "../deps.ts";
 
-/** How many jobs are ended in one transaction; the rest wait for the next, so that nobody else has to. */
+/** How many jobs one transaction ends; the rest wait for the next, so that other calls do not. */
 const jobsPerTurn = 200;
 
 /**
- * Ends what nobody reports: lost leases, exceeded timeouts, expired waits. It also notes which workers are silent.
+ * Ends jobs that no worker reports: lost leases, exceeded timeouts, expired waits. It also marks silent workers.
  *
- * It starts when the ports listen, or when this hub takes the lead. If nobody could renew a lease or send a heartbeat before
- * that, every lease lasts at least one more lease from then on. No worker counts as silent until that time has passed. The
- * same holds when the hub could not store renewals for a while: whether it can again, only the extension shows, so nothing is
- * ended before that is stored. Why: ADR 0007, ADR 0083.
+ * It starts when the ports listen, or when this hub takes the lead. If workers could not renew leases or send
+ * heartbeats before that, every lease lasts at least one more lease from then on. No worker counts as silent until that
+ * time has passed. The same holds when the hub could not store renewals for a while: only a stored extension shows that
+ * it can again, so nothing is ended before that. Why: ADR 0007, ADR 0083.
  */
 export function createReaper(deps: HubDeps): Service {
   const { clock, settings, logger, failures, renewals } = deps;
@@ -25,11 +25,11 @@ export function createReaper(deps: HubDeps): Service {
       if (await renewals.makeUpFor(() => extendLeases(deps))) beginGrace();
       if (clock.monotonicMs() >= graceEndsMs) await retireSilentWorkers(deps);
       while (!signal.aborted) {
-        // The workers of another hub may have been refused too, and this one has not heard of it.
+        // The workers of another hub may have been refused too, which this hub does not know.
         const { reaped, more } = await renewals.watch(
           deps.store.reapJobs({ rules: rulesNow(deps), limit: jobsPerTurn }),
         );
-        if (reaped > 0) logger.info({ reaped }, "the reaper ended attempts that nobody reported");
+        if (reaped > 0) logger.info({ reaped }, "the reaper ended attempts that no worker reported");
         if (!more) break;
       }
     },
@@ -45,7 +45,7 @@ export function createReaper(deps: HubDeps): Service {
   };
 }
 
-/** A hub that does not lead has no reaper, and its workers can be refused all the same. */
+/** A hub that does not lead has no reaper, but its workers can be refused too. */
 export function createMakeUp(deps: HubDeps): Service {
   const { clock, settings, failures, leadership, renewals } = deps;
   const onError = (error: unknown) => failures.error(error, "leases could not be extended");
@@ -59,7 +59,7 @@ function extendLeases({ store, clock, settings }: HubDeps): Promise<unknown> {
   return store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
 }
 
-/** Everybody who waits looks again now and then: a hint that was lost costs at most one round. */
+/** Wakes all waiting workers from time to time, so that a lost hint costs at most one round. */
 export function createLookAround({ dispatcher, settings, clock, failures }: HubDeps): Service {
   const onError = (error: unknown) => failures.error(error, "waiting workers could not be woken");
   const options = { name: "look around", intervalMs: settings.reaperIntervalMs, clock, onError };

@@ -21,7 +21,7 @@ export class ReceiptChecker implements Service {
     this.#deps = deps;
   }
 
-  /** Resolves at once as long as not too many are waiting. */
+  /** Resolves at once unless too many batches are waiting. */
   async add(batch: ReceiptBatch): Promise<void> {
     if (batch.receipts.length === 0) return;
     this.#waiting++;
@@ -34,10 +34,10 @@ export class ReceiptChecker implements Service {
     if (this.#waiting > waitingMax) await this.#tail;
   }
 
-  /** Nothing has to run before there are receipts. */
+  /** Nothing runs until there are receipts. */
   async start(): Promise<void> {}
 
-  /** Resolves when everything that waits has been checked. */
+  /** Resolves when all waiting batches have been checked. */
   async stop(): Promise<void> {
     await this.#tail;
   }

@@ -11,7 +11,7 @@ function aCache() {
   return { cache, reads };
 }
 
-test("a record is read once for a while", async () => {
+test("a record is read once while it is fresh", async () => {
   const { cache, reads } = aCache();
   const first = cache.get("w1");
   reads[0]!("active");

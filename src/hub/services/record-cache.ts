@@ -5,7 +5,7 @@ const freshMs = 1_000;
 const entriesMax = 20_000;
 
 /**
- * Small records that many requests need and few change: workers, quotas. Asking the store each time would double the
+ * Small records that many requests need and few change: workers, quotas. Reading the store each time would double the
  * cost of a small call.
  */
 export class RecordCache<Value> {
@@ -36,11 +36,11 @@ export class RecordCache<Value> {
 
   #keep(key: string, value: Value): void {
     if (this.#entries.size >= entriesMax) this.#entries.clear();
-    // A missing record is not cached, because a worker that registers a moment later must not be turned away.
+    // A missing record is not cached, because a worker that registers a moment later must not be refused.
     if (value !== null) this.#entries.set(key, { value, readAt: this.#clock.monotonicMs() });
   }
 
-  /** What is being read may be what was there before the change, so it is not kept. */
+  /** A read that is under way may return the record from before the change, so its result is not kept. */
   forget(key: string): void {
     this.#entries.delete(key);
     this.#reads.delete(key);

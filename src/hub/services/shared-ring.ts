@@ -7,12 +7,12 @@ type RingDeps = Pick<HubDeps, "store" | "feed" | "keys" | "clock" | "logger" | "
 type Change = { event: LoggedEvent["event"]; keyId: string; sinceMs: number };
 
 const eventsPerTurn = 100;
-/** A change is in the folder before it is in the log; a network disk may show it a little later. */
-const patienceMs = 5_000;
+/** A change is in the folder before it is in the log, but a network disk may show it a little later. */
+const visibleWithinMs = 5_000;
 
 /**
- * Notices that the keys of this hub are a copy. Every change of keys is in the log that all hubs share, so each of them must
- * appear in this hub's own folder too. If one does not, this hub signs and accepts what the others no longer do.
+ * Notices that the keys of this hub are a copy. Every change of keys is in the log that all hubs share, so each must
+ * appear in this hub's folder too. If one does not, this hub uses keys that the others no longer accept.
  */
 export class SharedRing {
   readonly #deps: RingDeps;
@@ -27,13 +27,13 @@ export class SharedRing {
     const { clock } = this.#deps;
     await this.#readNew();
     this.#missing = this.#missing.filter((change) => !this.#isHere(change));
-    const overdue = this.#missing.filter(({ sinceMs }) => clock.monotonicMs() - sinceMs >= patienceMs);
+    const overdue = this.#missing.filter(({ sinceMs }) => clock.monotonicMs() - sinceMs >= visibleWithinMs);
     if (overdue.length === 0) return;
     this.#missing = this.#missing.filter((change) => !overdue.includes(change));
     await this.#report(overdue);
   }
 
-  /** From the start of this service on: the log is too long to be searched for older changes. */
+  /** Reads changes since the start of this service: the log is too long to be searched for older ones. */
   async #readNew(): Promise<void> {
     const { store, feed, clock } = this.#deps;
     const { lastSeq } = feed;

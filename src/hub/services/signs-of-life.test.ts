@@ -6,7 +6,7 @@ import { SignsOfLife } from "./signs-of-life.ts";
 
 const inactiveMs = 120_000;
 
-/** One worker that calls, and what is written of that. The store can be made to refuse. */
+/** A worker that calls, and the writes that follow. The test can make the store refuse. */
 async function callingWorker() {
   const clock = handClock();
   const written: SignOfLife[][] = [];
@@ -27,7 +27,7 @@ async function callingWorker() {
   return { clock, written, worker, signs, trouble };
 }
 
-test("O-12: however often a worker calls, it costs one write in a quarter of the time after which it is inactive", async () => {
+test("O-12: the calls of a worker cost one write in a quarter of the time after which it is inactive", async () => {
   const { clock, written, worker, signs } = await callingWorker();
   for (let second = 0; second < 300; second++) {
     for (let call = 0; call < 5; call++) signs.note(worker);
@@ -69,7 +69,7 @@ test("O-12: a sign that the store refuses is written later, with the time of the
   expect(written).toEqual([[{ workerId: "w1", atMs: 40_000 }]]);
 });
 
-test("O-12: what is not written yet is written when the hub stops", async () => {
+test("O-12: signs that are not written yet are written when the hub stops", async () => {
   const { clock, written, worker, signs } = await callingWorker();
   await clock.pass(7_000);
   signs.note(worker);

@@ -16,15 +16,15 @@ type Deps = {
 
 type KnownWorker = Pick<WorkerRecord, "id" | "lastHeartbeat">;
 
-/** `heardAt` is monotonic, because the clock may be set before it is written. */
+/** `heardAt` is monotonic, because the clock may be set before the sign is written. */
 type Sign = { heardAt: number; storedMs: number };
 
 const roundMs = 1_000;
 
 /**
- * When each worker last made a call. Every call is a sign of life, not only `POST /workers/heartbeat`, and a call must not
- * cost a statement for it: signs are kept here, and one of a worker is written when what the store knows is a quarter of
- * the time old after which a worker is inactive. Why: ADR 0095.
+ * Remembers when each worker last made a call. Every call is a sign of life, not only `POST /workers/heartbeat`, and
+ * must not cost a statement: signs are kept here, and a worker's sign is written when the stored one is older than a
+ * quarter of the time after which a worker is inactive. Why: ADR 0095.
  */
 export class SignsOfLife implements Service {
   readonly name = "signs of life";
@@ -47,7 +47,7 @@ export class SignsOfLife implements Service {
     return this.#rounds.start();
   }
 
-  /** The next hub should know how long each worker has really been silent. */
+  /** Writes all signs, so that the next hub knows how long each worker has really been silent. */
   async stop(): Promise<void> {
     await this.#rounds.stop();
     await this.#tryToWrite([...this.#signs.keys()]);
@@ -58,12 +58,12 @@ export class SignsOfLife implements Service {
     this.#signs.set(id, { heardAt: this.#deps.clock.monotonicMs(), storedMs: lastHeartbeat });
   }
 
-  /** A heartbeat has stored that the worker is alive, or the worker was removed. */
+  /** Drops a worker's sign, because a heartbeat has stored a newer one or the worker was removed. */
   forget(workerId: string): void {
     this.#signs.delete(workerId);
   }
 
-  /** Writes that a worker which was inactive is back. Never rejects: what fails is tried again in the next round. */
+  /** Stores that an inactive worker is back. Never rejects: a failure is tried again in the next round. */
   async activate(worker: KnownWorker): Promise<void> {
     this.note(worker);
     await this.#tryToWrite([worker.id]);
@@ -88,7 +88,7 @@ export class SignsOfLife implements Service {
     });
     await store.noteSignsOfLife({ signs: signs.map(({ workerId, atMs }) => ({ workerId, atMs })) });
     for (const { workerId, heardAt } of signs) {
-      // A call that came meanwhile is a newer sign.
+      // A call in the meantime has left a newer sign.
       if (this.#signs.get(workerId)?.heardAt === heardAt) this.#signs.delete(workerId);
       workers.forget(workerId);
     }

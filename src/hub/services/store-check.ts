@@ -2,7 +2,7 @@ import type { Service } from "../../runtime/service.ts";
 import { checkDatabase } from "../../store/sqlite/database/check-database.ts";
 import type { HubDeps } from "../deps.ts";
 
-/** The first seconds belong to workers and clients that come back. */
+/** The check waits while workers and clients reconnect. */
 const delayMs = 10_000;
 
 /**

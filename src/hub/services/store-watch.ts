@@ -8,9 +8,9 @@ import type { HubDeps } from "../deps.ts";
 const roundMs = 1_000;
 
 /**
- * Keeps in the home how far the log has come, so that a start notices when its database ends before that. And raises the
- * alarm when the database is no longer the one that was opened, or an older state of it: the store answers nothing more then.
- * Why: ADR 0030.
+ * Keeps the number of the last record in the home, so that a start notices when its database ends before that. Raises
+ * the alarm when the database is no longer the one that was opened, or an older state of it: the store then refuses
+ * every call. Why: ADR 0030.
  */
 export function createStoreWatch(deps: HubDeps, channels: readonly Channel[]): Service {
   const { store, home, clock, logger, outage, failures, tell } = deps;
@@ -32,7 +32,7 @@ export function createStoreWatch(deps: HubDeps, channels: readonly Channel[]): S
   return repeat({ name: "store watch", intervalMs: roundMs, clock, onError }, async (signal) => {
     try {
       const { id, lastSeq } = await store.getDatabase();
-      // An outage says itself when it is over.
+      // The outage reports its own end.
       const isTold = outage.isOn;
       outage.answered();
       if (lostBecause !== null && !isTold) {
@@ -48,7 +48,7 @@ export function createStoreWatch(deps: HubDeps, channels: readonly Channel[]): S
       outage.noticed(error);
       if (!(error instanceof WritError)) return;
       const lost = error.details?.["lost"];
-      // A disk that is full or fails is reported by the calls that it makes fail.
+      // Calls that fail because of the disk report that themselves.
       if (typeof lost !== "string" || lostBecause === error.message) return;
       const isFirst = lostBecause === null;
       lostBecause = error.message;

@@ -46,7 +46,7 @@ export function traceWaits({ telemetry }: Deps, claimed: readonly ClaimedJob[]):
   }
 }
 
-/** Most documents have none, and need not be parsed. */
+/** Most documents have no trace, and need not be parsed. */
 function traced(job_id: string, document: string): { job_id: string; traceparent?: string | undefined } {
   if (!document.includes('"traceparent":')) return { job_id };
   const { traceparent } = JSON.parse(document) as { traceparent?: string };

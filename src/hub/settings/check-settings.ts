@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { refusedSetting } from "./secret-setting.ts";
 import type { HubSettings } from "./settings.ts";
 
-/** By default; a shorter lease makes it shorter, because a worker renews three times in each. */
+/** The interval of heartbeats. A short lease makes it shorter, because a worker renews three times in each. */
 const heartbeatMsDefault = 10_000;
 
 /** Otherwise every worker would become inactive between two of its heartbeats. */
@@ -17,7 +17,7 @@ export function checkInactivity({
   throw refusedSetting(name, `${name}: ${workerInactiveMs} is not allowed; ${rest}`);
 }
 
-/** With a file, outputs are in the home: a folder that is never used would only look like a safe place. */
+/** With SQLite, outputs are in the home; a folder that is never used would give a false sense of safety. */
 export function checkOutputsDir({
   outputsDir,
   databaseUrl,

@@ -55,7 +55,7 @@ export function showFileSettings(taken: FileSettings): ShownSetting[] {
 }
 
 function parse<K extends Key>(file: YamlFile, key: K, value: unknown): FileSettings[K] {
-  // A key without a value, as a commented-out list leaves behind.
+  // A key without a value, for example above a commented-out list.
   if (value === undefined || value === null) return null;
   const parsed = shapes[key].safeParse(value, { error: plainIssue });
   if (parsed.success) return parsed.data as FileSettings[K];

@@ -15,7 +15,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const load = (env: Record<string, string>) => loadHubSettings({ home, flags: {}, env });
 
-test("B13: a database that is not in PostgreSQL is refused under its name, and its password not shown", async () => {
+test("B13: a database that is not in PostgreSQL is refused with the name of its setting and without its password", async () => {
   const refused = load({ WRIT_DATABASE_URL: "mysql://u:secret@h/writ" });
   await expect(refused).rejects.toThrow(
     "WRIT_DATABASE_URL: *** is not allowed; use an address such as postgres://",
@@ -33,14 +33,14 @@ test("a file that names a database with its password must be private", async () 
   expect((await load({})).databaseUrl).toBe("postgres://u:secret@h/writ");
 });
 
-test("an unknown key is refused with the key that was meant, among all that the file may have", async () => {
+test("an unknown key is refused with the most similar allowed key", async () => {
   writeFileSync(join(home, "writ.yaml"), "quota: {}\n");
   await expect(load({})).rejects.toThrow(
     /unknown key "quota" .*\(did you mean quotas\?\); allowed are .*, commands, users, quotas$/,
   );
 });
 
-test("the address of a database is taken from the environment and not left there", async () => {
+test("the address of a database is removed from the environment when it is read", async () => {
   const env = { WRIT_DATABASE_URL: "postgres://u:secret@h/writ" };
   expect((await load(env)).databaseUrl).toBe("postgres://u:secret@h/writ");
   expect(env).toEqual({});
@@ -70,7 +70,7 @@ test("the password of a database may be in a private file, and only there", asyn
   await expect(load({ WRIT_DATABASE_PASSWORD_FILE: path })).rejects.toThrow("WRIT_DATABASE_URL is not");
 });
 
-test("B13: a signing key that cannot be used is refused under its name, and not shown", async () => {
+test("B13: a signing key that cannot be used is refused with the name of its setting and not shown", async () => {
   const pem = generateSigningKey().privateKeyPem;
   for (const key of ["not a key", pem.slice(0, 60), `${pem}${pem}`]) {
     const refused = load({ JOB_SIGNING_PRIVATE_KEY: key });
@@ -100,7 +100,7 @@ test("half of the settings of an object store stop the start, and name the missi
   expect(env, "no process that is started later inherits it").not.toHaveProperty("WRIT_S3_SECRET_KEY");
 });
 
-test("files are not sent unencrypted to another machine unless somebody says so", async () => {
+test("files are sent unencrypted to another machine only with WRIT_S3_PLAINTEXT", async () => {
   const plain = { ...store, WRIT_S3_ENDPOINT: "http://minio.internal:9000" };
   await expect(load(plain)).rejects.toThrow("would send files unencrypted");
   await expect(load({ ...plain, WRIT_S3_PLAINTEXT: "true" })).resolves.toBeDefined();
@@ -127,7 +127,7 @@ test("a worker may not count as inactive between two of its heartbeats", async (
   await expect(load(shorter)).resolves.toBeDefined();
 });
 
-test("every setting is shown with where its value came from, and no secret", async () => {
+test("every setting is shown with the source of its value, and no secret", async () => {
   writeFileSync(join(home, "writ.yaml"), "lease_ms: 5000\nusers: [alice]\n");
   const env = { WRIT_REAPER_INTERVAL_MS: "200", WRIT_ADMIN_TOKEN: `sk_admin_${"a".repeat(24)}` };
   const { shown } = await loadHubSettings({ home, flags: { port: "0" }, env });

@@ -36,8 +36,7 @@ const addresses = parser("IP addresses separated by commas, such as 127.0.0.1,10
 const dayCount = integer({ min: 1, max: 36_500 });
 
 /**
- * Every setting of the hub, once. A flag overrides the environment, which overrides writ.yaml, which overrides the
- * default.
+ * Every setting of the hub. A flag overrides the environment, which overrides writ.yaml, which overrides the default.
  */
 const declarations = {
   host: { name: "WRIT_HOST", parse: text(), default: "127.0.0.1" },
@@ -226,7 +225,7 @@ const declarations = {
 
 export type HubSettings = SettingValues<typeof declarations> &
   FileSettings & {
-    /** For people who ask what the hub runs with. */
+    /** The settings as they are shown to people. */
     shown: ShownSetting[];
   };
 
@@ -265,7 +264,7 @@ export function lookAtSettings({ home, env }: Pick<SettingInput, "home" | "env">
   return loadHubSettings({ home, flags: {}, env: { ...env } });
 }
 
-/** Where the database and the keys of a home are: in it, or where the settings say. */
+/** The places of a home's database and keys: in the home, or as the settings say. */
 export function placesOf(
   home: string,
   settings: Pick<HubSettings, "sqlitePath" | "sqliteForm" | "databaseUrl" | "keysDir">,

@@ -14,7 +14,7 @@ export function eventView(event: LoggedEvent): EventView {
   };
 }
 
-/** What of the hub itself an event changes, for pages that show it. */
+/** The part of the hub that an event changes, for pages that show it. */
 const hubParts: Partial<Record<EventKind, HubPart>> = {
   WORKER_REGISTERED: "workers",
   WORKER_DEREGISTERED: "workers",
@@ -34,7 +34,7 @@ const hubParts: Partial<Record<EventKind, HubPart>> = {
 };
 export const hubKinds = Object.keys(hubParts) as EventKind[];
 
-/** Names what has changed and nothing more: what is there now, each reader asks for with its own rights. */
+/** Names only the changed part: each reader then reads it with its own rights. */
 export function hubEvent({ event }: LoggedEvent): { name: string; data: { part: HubPart } } | null {
   const part = hubParts[event];
   return part === undefined ? null : { name: "hub:changed", data: { part } };
@@ -63,7 +63,7 @@ export function liveEvent(event: LoggedEvent): { name: string; data: LiveEvent }
   };
 }
 
-/** It is stored as the worker sent it: one text. */
+/** Progress is stored as the worker sent it: one text. */
 function reportedProgress({ details: { progress: text } }: LoggedEvent): {
   progress?: number;
   detail?: string;

@@ -22,7 +22,7 @@ export async function jobSummary(
   return summaryWith(output, listed, identity);
 }
 
-/** The same from the database alone; null if its output may still grow, so that somebody has to look. */
+/** The same from the database alone; null if its output may still grow, so that the sizes have to be read. */
 export function storedSummary(listed: ListedJob, identity: Identity): JobSummary | null {
   const output = notedOutput(listed);
   return output === null ? null : summaryWith(output, listed, identity);
@@ -63,8 +63,8 @@ function summaryOf({ summary, document }: ListedJob, parts: StoredParts) {
 }
 
 /**
- * What a job has written is noted in the store before it ends, so that a long list need not look at as many files. Only
- * output that a hub was killed with before it could note it appears a few minutes later, when storage has found it.
+ * The store has the size of a job's output before the job ends, so that a long list need not read as many files. Only
+ * sizes that a killed hub had not stored yet appear a few minutes later, when the survey has found them.
  */
 function notedOutput({ job, output }: ListedJob): JobSummary["output"] | null {
   const { attempt } = job;

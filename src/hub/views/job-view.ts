@@ -11,7 +11,7 @@ import type { StoredJob } from "../../store/store.ts";
 import { StoredParts } from "./stored-parts.ts";
 import { writtenOutput } from "./written-output.ts";
 
-/** A job as this caller may see it. What of it is damaged is null, or empty, and named in `damaged`. Why: ADR 0029. */
+/** A job as this caller may see it. Damaged parts are null or empty, and named in `damaged`. Why: ADR 0029. */
 export async function jobView(outputs: Outputs, stored: StoredJob, identity: Identity): Promise<JobView> {
   const { job } = stored;
   const parts = new StoredParts(stored.damaged);
@@ -22,7 +22,7 @@ export async function jobView(outputs: Outputs, stored: StoredJob, identity: Ide
   return { ...view, output: await outputView(outputs, stored), ...parts.namesOfDamaged() };
 }
 
-/** What is shown of a document that is damaged. */
+/** The facts that are shown for a damaged document. */
 export const noFacts: ShownFacts = {
   run: null,
   params: null,
@@ -41,7 +41,7 @@ type ShownFacts = Omit<DocumentFacts, "execution_location"> & {
   execution_location: DocumentFacts["execution_location"] | null;
 };
 
-/** Everything but the sizes of its outputs. */
+/** All fields except the sizes of its outputs. */
 export function jobFields(
   job: JobRecord,
   { facts, parts }: { facts: ShownFacts; parts: StoredParts },
@@ -100,7 +100,7 @@ export function jobFields(
   };
 }
 
-/** The cgroup is there while the process is; a worker that is lost cannot take back what it reported at the start. */
+/** The isolation counts while the process runs; a lost worker cannot withdraw what it reported at the start. */
 function isolationOf(job: JobRecord, parts: StoredParts): JobView["isolation"] {
   const isolation = parts.json<NonNullable<JobView["isolation"]>>("isolation", job.isolation);
   if (isolation?.cgroup === undefined || job.status === "running") return isolation;

@@ -13,7 +13,7 @@ function listed(state: JobState, changes: Partial<ListedJob> = {}): ListedJob {
   return { job: aJob(state), cut: [], summary: null, document, output, damaged: [], ...changes };
 }
 
-test("what a list needs more than the database for is left as it is: jobs that still write, and damaged ones", () => {
+test("jobs that still write and damaged jobs are left to callers with more than the database", () => {
   const left = [
     listed("assigned"),
     listed("running"),
@@ -23,7 +23,7 @@ test("what a list needs more than the database for is left as it is: jobs that s
   expect(showJobs(left, caller)).toEqual(left);
 });
 
-test("jobs that have ended, or were never started, are written as texts, neighbours as one", () => {
+test("ended and waiting jobs are written as texts, neighbours as one text", () => {
   const running = listed("running");
   const shown = showJobs([listed("completed"), listed("pending"), running, listed("failed")], caller);
   expect(shown).toEqual([expect.any(String), running, expect.any(String)]);

@@ -3,8 +3,9 @@ import type { ListedJob, ShownJobs } from "../../store/jobs/job-list.ts";
 import { storedSummary } from "./job-summary.ts";
 
 /**
- * Jobs of a list as JSON. What is damaged, or still writes output, is left to those who can record it or look. Texts of
- * neighbours are one text: to pass on one that is long costs less than many that are short. Why: ADR 0070.
+ * Jobs of a list as JSON. Jobs that are damaged, or still write output, are left to the caller, which can record the
+ * damage or read the sizes. Texts of neighbours are one text: passing on one long text costs less than many short ones.
+ * Why: ADR 0070.
  */
 export function showJobs(jobs: readonly ListedJob[], caller: Identity): ShownJobs {
   const shown: ShownJobs = [];

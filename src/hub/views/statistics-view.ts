@@ -28,9 +28,9 @@ export type StatisticsReport = {
 
 const causesMax = 20;
 
-type Asked = { range: StatisticsView["range"]; type: string | undefined };
+type StatisticsScope = { range: StatisticsView["range"]; type: string | undefined };
 
-export function statisticsView(report: StatisticsReport, { range, type }: Asked): StatisticsView {
+export function statisticsView(report: StatisticsReport, { range, type }: StatisticsScope): StatisticsView {
   const { tenantId, from, until, stepMs, steps, whole, before, now, states } = report;
   const activities = steps.map(({ period }) => period.of(type));
   const total = whole.of(type);

@@ -1,9 +1,6 @@
 import type { DamagedPart } from "../../store/jobs/find-damage.ts";
 
-/**
- * Reads the texts of a stored job. One that is damaged or cannot be read becomes null, and its name is kept.
- * Why: ADR 0029.
- */
+/** Reads the texts of a stored job. A damaged or unreadable text becomes null, and its name is kept. Why: ADR 0029. */
 export class StoredParts {
   readonly #damaged: DamagedPart[];
 
@@ -16,6 +13,7 @@ export class StoredParts {
     try {
       return parse(text);
     } catch {
+      // The text does not parse: the caller records the part by its name.
       this.#damaged.push(part);
       return null;
     }
@@ -25,7 +23,7 @@ export class StoredParts {
     return this.read(part, text, (kept) => JSON.parse(kept) as T);
   }
 
-  /** For a view: an intact job has no such field. */
+  /** The field of a view; an intact job has no such field. */
   namesOfDamaged(): { damaged?: DamagedPart[] } {
     return this.#damaged.length === 0 ? {} : { damaged: this.#damaged };
   }

@@ -5,9 +5,9 @@ import type { HubDeps } from "../deps.ts";
 import { isOwn, seenBy } from "../use-cases/access/tenant-wall.ts";
 
 /**
- * A worker as a tenant sees it, or whoever sees all. How much a worker does that others use too is about all tenants, so a
- * tenant is not shown it. With `samples`, only so many of its measurements are shown, evenly from the last hour; the newest
- * is one of them.
+ * A worker as a tenant or a caller for all tenants sees it. The load of a shared worker concerns all tenants, so a
+ * tenant does not see it. With `samples`, that many measurements are shown, evenly from the last hour and including the
+ * newest.
  */
 export async function workerView(
   { store, clock }: Pick<HubDeps, "store" | "clock">,

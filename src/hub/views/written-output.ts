@@ -4,19 +4,19 @@ import type { Outputs, StreamSizes } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 
 export type WrittenOutput = {
-  /** How much was written, whether or not it still exists. */
+  /** How much was written, even if it was removed. */
   sizes: StreamSizes;
-  /** The streams that have lost what was written to them. One to which nothing was written has lost nothing. */
+  /** The streams whose written bytes are lost. An empty stream has lost nothing. */
   lost: OutputStream[];
-  /** Whether the hub itself has removed it, to make room. */
+  /** Whether the hub itself removed the output to make room. */
   isDropped: boolean;
 };
 
 const nothing: StreamSizes = { stdout: 0, stderr: 0 };
 
 /**
- * What an attempt has written. After a restore without `outputs/`, the database has sizes of output that does not exist.
- * A worker may still send the output of an attempt that is not over, so that is not lost yet.
+ * The output of an attempt. After a restore without `outputs/`, the database has sizes of output that does not exist. A
+ * worker may still send the output of an attempt that has not ended, so that is not lost yet.
  */
 export async function writtenOutput(
   outputs: Outputs,
@@ -34,7 +34,7 @@ export async function writtenOutput(
   return { sizes: { stdout: sizeOf("stdout"), stderr: sizeOf("stderr") }, lost, isDropped };
 }
 
-/** An attempt has ended when a later one exists, when nobody holds it any more, or when it will never start. */
+/** An attempt has ended when a later one exists, when no worker holds it any more, or when it will never start. */
 export function isAttemptOver(job: JobRecord, attempt: number): boolean {
   if (job.attempt > attempt || isEnded(job.status)) return true;
   return job.attempt === attempt && !isActive(job.status);

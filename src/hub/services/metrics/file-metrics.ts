@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ObjectStore } from "../../../store/object-store.ts";
 
-/** What has been uploaded since the hub started. */
+/** Counters of uploads since the hub started. */
 export function uploadCounters(registers: Registry[]) {
   return {
     uploads: new Counter({
@@ -18,7 +18,7 @@ export function uploadCounters(registers: Registry[]) {
   };
 }
 
-/** What is stored now. */
+/** The present size of stored files. */
 export function addFileGauge(
   { registry }: { registry: Registry },
   { store }: { store: Pick<ObjectStore, "listObjectUsage"> },

@@ -8,7 +8,7 @@ import type { HubMetrics } from "./metrics.ts";
 
 const labelNames = ["tenant", "type"] as const;
 
-/** What waits and runs, by tenant and type. */
+/** Waiting and running jobs, by tenant and type. */
 export function addQueueGauges(
   { registry, jobTimes }: HubMetrics,
   deps: { store: Pick<Store, "surveyQueues">; clock: Clock },
@@ -45,7 +45,7 @@ export function addQueueGauges(
 
 type Folded = Pick<QueueSurveyLine, "pending" | "scheduled" | "active" | "oldestAt"> & { labels: JobLabels };
 
-/** Lines that share a label become one. */
+/** Combines lines with the same labels. */
 function fold(lines: QueueSurveyLine[], budget: LabelBudget): Folded[] {
   const folded = new Map<string, Folded>();
   for (const { tenantId, type, pending, scheduled, active, oldestAt } of lines) {
@@ -102,7 +102,7 @@ export function addWorkerGauges({ registry }: HubMetrics, deps: { store: Pick<St
   });
 }
 
-/** Metrics are read together: calls that come while one is answered get the same answer. */
+/** Calls that arrive while one is being answered get the same answer, because metrics are read together. */
 function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | null = null;
   return () => {

@@ -4,7 +4,7 @@ import type { JobBrief } from "../../../store/store.ts";
 import { LabelBudget } from "./label-budget.ts";
 
 const labelNames = ["tenant", "type"] as const;
-/** From what a person does not notice to a day. */
+/** In seconds, from a delay that a person does not notice to a day. */
 const buckets = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 86_400];
 
 /** How long jobs wait and how long they run, by tenant and type. */

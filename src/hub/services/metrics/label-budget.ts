@@ -2,14 +2,14 @@ const tenantsMax = 50;
 const typesPerTenantMax = 20;
 const pairsMax = 200;
 
-/** The label of all tenants, and of all types, that have none of their own. */
+/** The label of tenants and types without a label of their own. */
 export const sharedLabel = "other";
 export type JobLabels = { tenant: string; type: string };
 
 /**
- * Labels for tenants and types, a limited number of them: every new value costs Prometheus memory for ever, and types are
- * named by producers. The first that come have their own; the others share `other`, which is then also the label of a
- * tenant or type of that name. A name is never taken back, so that a series does not change its meaning.
+ * A limited number of labels for tenants and types: every new value costs Prometheus memory for ever, and producers
+ * choose the names of types. The first ones get their own labels; the rest share `other`, which is then also the label
+ * of a tenant or type of that name. A label is never reused, so that a series does not change its meaning.
  */
 export class LabelBudget {
   readonly #types = new Map<string, Set<string>>();

@@ -14,7 +14,7 @@ export type HubMetrics = ReturnType<typeof createMetrics>;
 export function createMetrics(version: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // Gauges whose names say that they are counters.
+  // Gauges whose names end like those of counters.
   for (const what of ["resources", "handles", "requests"]) {
     registry.removeSingleMetric(`nodejs_active_${what}_total`);
   }
@@ -75,7 +75,7 @@ export function createMetrics(version: string) {
   };
 }
 
-/** Metrics that are read on request, not kept up to date in between. */
+/** Gauges that are computed on request. */
 export function addLiveGauges(
   metrics: HubMetrics,
   deps: { store: Store; dispatcher: Dispatcher; clock: Clock; leadership: Leadership },

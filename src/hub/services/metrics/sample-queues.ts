@@ -2,7 +2,7 @@ import type { Gauges } from "../../../core/statistics/activity.ts";
 import type { Clock } from "../../../runtime/clock/clock.ts";
 import type { QueueSummary, Store } from "../../../store/store.ts";
 
-/** What waits now; without a type for all types of the tenant, without a tenant for all tenants. */
+/** The waiting jobs at a moment; a null type stands for all types of the tenant, a null tenant for all tenants. */
 type Sample = Gauges & { tenantId: string | null; type: string | null };
 
 /** How many jobs wait and how long the oldest has waited. Tenants without waiting jobs are left out. */
@@ -39,7 +39,7 @@ export async function sampleQueues({
   ];
 }
 
-/** Scheduled jobs do not wait: nobody could run them yet. */
+/** Scheduled jobs are not waiting: no worker may run them yet. */
 function waitingByTenant(queues: readonly QueueSummary[]): Map<string, number> {
   const waiting = new Map<string, number>();
   for (const { tenantId, pending, scheduled } of queues) {

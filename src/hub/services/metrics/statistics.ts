@@ -8,17 +8,20 @@ import { sampleQueues } from "./sample-queues.ts";
 
 type Deps = { store: Store; clock: Clock; failures: FailureLog };
 
-/** While the store cannot be written to, the oldest periods are given up: a page without numbers harms nobody. */
+/**
+ * While the store cannot be written to, the oldest periods beyond this number are dropped: a gap in the statistics does
+ * no harm.
+ */
 const waitingMax = 720;
-/** Tenants with periods of their own; of the others, only the total of all tenants tells. */
+/** The most tenants with periods of their own; others are only in the total of all tenants. */
 const tenantsMax = 2_000;
 
 /** Periods of one start, by tenant; null for all tenants together. */
 type Open = { start: number; periods: Map<string | null, Period> };
 
 /**
- * Counts what happens as commits tell of it, and adds it to the store every few seconds. What it has counted since then
- * is lost if the hub is killed; nothing else is. Why: ADR 0047.
+ * Counts events as commits announce them, and adds the counts to the store every few seconds. If the hub is killed,
+ * only counts since the last write are lost. Why: ADR 0047.
  */
 export class Statistics implements Service {
   readonly name = "statistics";
@@ -26,7 +29,7 @@ export class Statistics implements Service {
   readonly #rounds: Service;
   readonly #leave: () => void;
   #open: Open;
-  /** Over, but not yet in the store. */
+  /** Periods that have ended and are not in the store yet. */
   #waiting: Open[] = [];
 
   constructor(deps: Deps) {
@@ -58,7 +61,7 @@ export class Statistics implements Service {
     );
   }
 
-  /** What happened and is not yet in the store. */
+  /** The periods that are not in the store yet. */
   recent(tenantId: string | null): { start: number; period: Period }[] {
     return [...this.#waiting, this.#open].flatMap(({ start, periods }) => {
       const period = periods.get(tenantId);

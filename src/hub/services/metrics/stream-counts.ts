@@ -1,7 +1,7 @@
-/** Streams that are counted together, such as those of one token. */
+/** Streams that are counted together, for example those of one token. */
 export type StreamGroup = { key: string; max: number };
 
-/** How many streams are open in each group. It is this hub's own memory. Why: ADR 0032. */
+/** Counts the open streams of each group, in the memory of this hub. Why: ADR 0032. */
 export class StreamCounts {
   readonly #open = new Map<string, number>();
 

@@ -4,16 +4,19 @@ import type { HubDeps } from "../../deps.ts";
 const roundMs = 15_000;
 const filesPerTurn = 200;
 const turnsPerRound = 50;
-/** A file that cannot be removed holds up no other; after so many in a round it is the storage that fails, not a file. */
+/**
+ * A file that cannot be removed does not block the others; after this many failures in a round, the storage counts as
+ * failing.
+ */
 const failuresMax = 10;
-/** How long what a running attempt has stored is left alone before it is looked at again. */
+/** How soon files of a running attempt are examined again. */
 const holdMs = 3_600_000;
 
 type Deps = Pick<HubDeps, "store" | "clock" | "failures" | "objects">;
 
 /**
- * Removes the bytes of files that no longer exist: deleted, expired, replaced, of deleted jobs, and what attempts have
- * left behind. The row goes last, so what is interrupted is done again. Why: ADR 0041, ADR 0093.
+ * Removes the bytes of files that no longer exist: deleted, expired or replaced ones, those of deleted jobs, and
+ * leftovers of attempts. The row is removed last, so an interrupted removal is done again. Why: ADR 0041, ADR 0093.
  */
 export function createFileCleaner(deps: Deps): Service {
   const { clock, failures } = deps;

@@ -25,8 +25,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(outputsDir, { recursive: true, force: true }));
 
-describe("folders of jobs that the store does not know", () => {
-  test("are left alone when they are more than those that it knows: it may be the wrong store", async () => {
+describe("the survey of folders whose jobs the store does not know", () => {
+  test("the survey keeps them when they outnumber the known ones, because the store may be the wrong one", async () => {
     const known = await storedJobs(3);
     const strays = makeFolders(4);
     const survey = surveyOn(scene().store);
@@ -38,7 +38,7 @@ describe("folders of jobs that the store does not know", () => {
     ]);
   });
 
-  test("are left alone when they are more than a kill can leave", async () => {
+  test("the survey keeps them when there are more than a kill can leave", async () => {
     await storedJobs(1_100);
     const strays = makeFolders(1_001);
     const survey = surveyOn(scene().store);
@@ -48,13 +48,13 @@ describe("folders of jobs that the store does not know", () => {
     expect(warnings()).toMatchObject([{ unknown: 1_001 }]);
   });
 
-  test("are never those of a job that is just being created", async () => {
+  test("the survey never takes the folder of a new job for one of them", async () => {
     await storedJobs(2);
     makeFolders(1);
     const created = scene().newId();
     let hasCome = false;
     const store = withNotes(async (input) => {
-      // After the look at the folders, before the look at the rows: first the row, then the folder, as always.
+      // Between the listing of folders and the query for rows, a job is created: its row first, then its folder.
       if (!hasCome) {
         hasCome = true;
         await scene().submit({ id: created });
@@ -69,7 +69,7 @@ describe("folders of jobs that the store does not know", () => {
     expect(existsSync(jobOutputDir(outputsDir, created))).toBe(true);
   });
 
-  test("stay when their id comes back before it is their turn", async () => {
+  test("the survey keeps a folder whose id is used again before its turn", async () => {
     await storedJobs(2);
     const [stray] = makeFolders(1);
     let asked = 0;
@@ -84,7 +84,7 @@ describe("folders of jobs that the store does not know", () => {
     expect(present([stray!])).toHaveLength(1);
   });
 
-  test("are removed after a kill in the middle of retention, some with each step, and nothing else", async () => {
+  test("the survey removes them step by step after a kill in the middle of retention, and nothing else", async () => {
     const kept = await storedJobs(130);
     const forgotten = await storedJobs(120);
     await endJobs(forgotten);
@@ -95,7 +95,7 @@ describe("folders of jobs that the store does not know", () => {
       limit: 500,
     });
     expect(gone.sort()).toEqual(forgotten.sort());
-    // Here the hub was killed: the rows have gone, the folders have not.
+    // The state after the kill: the rows have gone, the folders have not.
     expect(present(forgotten)).toHaveLength(120);
 
     const survey = surveyOn(scene().store);
@@ -117,7 +117,7 @@ function surveyOn(store: Store): OutputSurvey {
   return new OutputSurvey(deps, new LeftOutputs(deps));
 }
 
-/** The store as it is, but for a look at what happens around one question to it. */
+/** The store, with one query replaced by the test's own. */
 function withNotes(getOutputNotes: Store["getOutputNotes"]): Store {
   return new Proxy(scene().store, {
     get: (store, name) => (name === "getOutputNotes" ? getOutputNotes : store[name as keyof Store]),

@@ -9,9 +9,9 @@ type Deps = Pick<HubDeps, "store" | "outputs" | "outputTally" | "logger" | "fail
 const pagesPerStep = 8;
 
 /**
- * Examines every job that has output once, a few with each step, for what the store has not recorded: output from
- * before sizes were kept, or from the moment in which the hub was killed. Output whose removal was interrupted is
- * removed now; output of jobs that the store does not know is removed once everything has been examined.
+ * Examines every job that has output once, a few with each step, for output that the store has not recorded: from
+ * before sizes were kept, or from the moment when the hub was killed. Output whose removal was interrupted is removed
+ * now; output of jobs that the store does not know is removed once everything has been examined.
  */
 export class OutputSurvey {
   readonly #deps: Deps;
@@ -42,7 +42,8 @@ export class OutputSurvey {
     try {
       return (await this.#pages.next()).value;
     } catch (error) {
-      // With an incomplete list, a few strays cannot be told from the wrong database: the next start looks again.
+      // With an incomplete list, a few strays look like the wrong database; the survey after the next start examines
+      // them again.
       this.#isGivenUp = true;
       throw error;
     }
@@ -52,12 +53,12 @@ export class OutputSurvey {
     const notes = await this.#deps.store.getOutputNotes({ jobIds });
     this.#strays.sort(jobIds, new Set(notes.map(({ jobId }) => jobId)));
     for (const note of notes) {
-      if (!note.isNoted || note.droppedThrough > 0) await this.#settle(note);
+      if (!note.isNoted || note.droppedThrough > 0) await this.#recordOrRemove(note);
     }
     if (notes.some(({ droppedThrough }) => droppedThrough > 0)) await this.#left.removeAll();
   }
 
-  async #settle({ jobId, isNoted, droppedThrough }: Note): Promise<void> {
+  async #recordOrRemove({ jobId, isNoted, droppedThrough }: Note): Promise<void> {
     const { outputs, outputTally } = this.#deps;
     const attempts = await outputs.listAttempts(jobId);
     const dropped = attempts.filter((attempt) => attempt <= droppedThrough);

@@ -1,18 +1,18 @@
 import type { OutputName } from "../../../output/outputs.ts";
 import type { AttemptOutput, OutputStore } from "../../../store/output-store.ts";
 
-/** How many attempts are recorded in one act, so that none holds up the others for long. */
+/** How many attempts one act records, so that other acts do not wait for long. */
 const attemptsPerAct = 500;
 
 /**
- * Remembers how much attempts have written until the store has recorded it: with their ending, or within seconds by the
- * storage service. So the total of all outputs is known without looking at files. What a crash loses here is recorded
- * with the next chunk of the attempt, or with its ending.
+ * Remembers how much attempts have written until the store has recorded it: with their end, or within seconds by the
+ * storage service. So the total of all outputs is known without reading files. Sizes that a crash loses here are
+ * recorded with the next chunk of the attempt, or with its end.
  */
 export class OutputTally {
   readonly #store: Pick<OutputStore, "noteOutputs">;
   readonly #unnoted = new Map<string, Map<number, AttemptOutput>>();
-  /** The store's last answer. Jobs that were deleted since may still be included. */
+  /** The store's last answer. Jobs that were deleted after it may still be included. */
   keptBytes = 0;
 
   constructor(store: Pick<OutputStore, "noteOutputs">) {
@@ -33,7 +33,7 @@ export class OutputTally {
     if (outputs.length > 0) await this.#note(outputs);
   }
 
-  /** Has the store record everything, and asks it for the total: it knows of outputs that came with their end. */
+  /** Has the store record everything, and reads the total from it, which includes outputs that came with their end. */
   async noteAll(): Promise<void> {
     const jobIds = [...this.#unnoted.keys()];
     if (jobIds.length === 0) await this.#note([]);
@@ -57,7 +57,7 @@ export class OutputTally {
     }
   }
 
-  /** What was set meanwhile is newer. */
+  /** Puts an output back unless a newer size was set meanwhile. */
   #giveBack(output: AttemptOutput): void {
     const { jobId, attempt } = output;
     const ofJob = this.#unnoted.get(jobId) ?? new Map<number, AttemptOutput>();

@@ -52,7 +52,7 @@ async function startRetention(isBroken: (jobId: string) => boolean) {
   return { tried, logged, round: () => hand.pass(roundMs) };
 }
 
-test("O-43 an output that cannot be removed keeps no other one, and is tried again", async () => {
+test("O-43 an output that cannot be removed does not block the others, and is tried again", async () => {
   const [first, broken, last] = await endedJobs(3);
   const { tried, logged, round } = await startRetention((jobId) => jobId === broken && tried.length < 5);
   await expect.poll(() => logged.length).toBe(1);

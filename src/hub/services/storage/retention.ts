@@ -7,11 +7,11 @@ const dayMs = 86_400_000;
 const roundMs = 600_000;
 const itemsPerTurn = 500;
 
-/** Deletes what has been kept long enough: finished jobs with their output, dead letters, receipts, audit records. */
+/** Deletes data whose retention has ended: finished jobs with their output, dead letters, receipts, audit records. */
 export function createRetention(deps: HubDeps): Service {
   const { clock, failures, settings } = deps;
   const onError = (error: unknown) => failures.error(error, "old jobs could not be removed");
-  /** Of deleted jobs. No more are deleted while the storage fails. */
+  /** Outputs of deleted jobs. No more jobs are deleted while the storage fails. */
   const left = new LeftOutputs(deps);
   return repeat({ name: "retention", intervalMs: roundMs, clock, onError }, async (signal) => {
     const nowMs = clock.nowMs();
@@ -38,7 +38,7 @@ export function createRetention(deps: HubDeps): Service {
   });
 }
 
-/** In turns, so that no transaction is long, until one finds less than it may take. */
+/** Prunes in turns, so that no transaction is long, until a turn finds less than its limit. */
 async function pruneAll(signal: AbortSignal, prune: () => Promise<{ removed: number }>): Promise<void> {
   while (!signal.aborted) {
     if ((await prune()).removed < itemsPerTurn) return;

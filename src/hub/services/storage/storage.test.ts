@@ -59,7 +59,7 @@ async function startStorage(outputTally: OutputTally, isBroken: (jobId: string) 
   return { tried, logged, pass: hand.pass };
 }
 
-test("O-43 an output that cannot be removed to make room keeps no other one, and is tried again", async () => {
+test("O-43 an output that cannot be removed to make room does not block the others, and is tried again", async () => {
   const tally = new OutputTally(scene().store);
   const jobs = await endedJobs(3, tally);
   const [broken] = jobs;
@@ -78,7 +78,7 @@ test("O-43 an output that cannot be removed to make room keeps no other one, and
   expect(logged).toHaveLength(1);
 });
 
-test("O-43 while the storage fails, no more outputs are forgotten to make room than in one turn", async () => {
+test("O-43 while the storage fails, the store drops the outputs of one turn at most", async () => {
   const tally = new OutputTally(scene().store);
   await endedJobs(250, tally);
   const { logged } = await startStorage(tally, () => true);

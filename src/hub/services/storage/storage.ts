@@ -4,16 +4,16 @@ import type { HubDeps } from "../../deps.ts";
 import { LeftOutputs } from "../left-outputs.ts";
 import { OutputSurvey } from "./output-survey.ts";
 
-/** This is also how much is unrecorded about sizes when the hub is killed. */
+/** If the hub is killed, sizes from at most this time are unrecorded. */
 const roundMs = 5_000;
 /** The share of the disk, if no ceiling is set. */
 const shareOfDisk = 0.8;
-/** How far below the ceiling it goes, so that not every round has to remove something. */
+/** How far below the ceiling a round goes, so that not every round has to remove output. */
 const marginShare = 0.05;
 /** A turn is one transaction; a round that removes this much leaves the rest to the next one. */
 const jobsPerTurn = 100;
 const turnsPerRound = 50;
-/** How many rounds pass until output that could not be removed is tried again: ten minutes. */
+/** After how many rounds, ten minutes, the removal of an output is tried again. */
 const roundsUntilAgain = 120;
 
 type Deps = Pick<
@@ -49,7 +49,7 @@ export function createStorage(deps: Deps): Service {
   });
   return {
     ...service,
-    // What was written last is recorded at the stop; otherwise the next start would not know it.
+    // The last sizes are recorded at the stop; otherwise the next start would not have them.
     stop: async () => {
       await service.stop();
       await outputTally.noteAll().catch(onError);
@@ -73,7 +73,7 @@ async function makeRoom(
     const nowMs = deps.clock.nowMs();
     const { dropped, keptBytes } = await deps.store.dropOutputs({ downToBytes, limit: jobsPerTurn, nowMs });
     deps.outputTally.keptBytes = keptBytes;
-    // The store first: output that is listed but gone would be wrong, while leftover output only wastes space.
+    // The store first: listed output that is gone would be an error, while leftover output only wastes space.
     for (const { jobId, attempts } of dropped) {
       left.add({ jobId, remove: () => deps.outputs.removeAttempts(jobId, attempts) });
     }

@@ -2,11 +2,9 @@ import type { HubDeps } from "../../deps.ts";
 
 type Deps = Pick<HubDeps, "store" | "outputs" | "logger" | "failures">;
 
-/**
- * Retention deletes 500 jobs in one act and then removes their folders; as many are left if it is killed in between.
- */
+/** Retention deletes 500 jobs in one act and then removes their folders, so a kill in between leaves at most 500. */
 const straysMax = 1_000;
-/** Each may contain gigabytes, and others wait for the disk too. */
+/** Each folder may contain gigabytes, and other calls wait for the disk too. */
 const removedPerTurn = 50;
 
 /**
@@ -14,8 +12,8 @@ const removedPerTurn = 50;
  * their folders were removed.
  *
  * A job's row is written when it is submitted, and its folder is created by its first chunk, which only an attempt of a
- * stored job may send. So a folder that is seen first, and whose row is then not found, belongs to a deleted job, never
- * to one whose row is still to be written.
+ * stored job may send. So a folder that was listed before the query for its row, which then found none, belongs to a
+ * deleted job, never to a new one.
  */
 export class StrayOutputs {
   readonly #deps: Deps;
@@ -28,7 +26,7 @@ export class StrayOutputs {
     this.#deps = deps;
   }
 
-  /** Of these folders, which were listed before the store was asked, it knows these jobs. */
+  /** Sorts folders that were listed before the query; `known` has the jobs that the store knows. */
   sort(listed: string[], known: ReadonlySet<string>): void {
     const strays = listed.filter((jobId) => !known.has(jobId));
     this.#knownCount += listed.length - strays.length;
@@ -37,13 +35,14 @@ export class StrayOutputs {
   }
 
   /**
-   * Removes some, once every folder has been sorted. Each is tried once; failures are found again after the next start.
+   * Removes some strays, once every folder has been sorted. Each is tried once; failures are found again after the next
+   * start.
    */
   async removeSome(signal: AbortSignal): Promise<void> {
     if (!this.#isJudged) this.#judge();
     const turn = this.#strays.splice(0, removedPerTurn);
     if (turn.length === 0) return;
-    // Checked again, because the list is minutes old, and a producer may choose an id that was used before.
+    // Checked again, because the list is minutes old, and a producer may use an id again.
     const notes = await this.#deps.store.getOutputNotes({ jobIds: turn });
     const known = new Set(notes.map(({ jobId }) => jobId));
     const removed: string[] = [];

@@ -11,16 +11,16 @@ type Opening = { identity: Identity; origin: Origin };
 type WorkerOpening = Opening & { workerId: string };
 type Group = StreamGroup & { who: string };
 
-/** A worker needs one. The others are connections whose end has not been noticed yet. */
+/** A worker needs one stream; further ones are connections whose end has not been noticed yet. */
 const commandStreamsMax = 4;
-/** A worker waits in one claim, a program with many threads in one for each. */
+/** A worker waits in one claim, a program with many threads in one per thread. */
 const waitingClaimsMax = 64;
-/** All tokens of a tenant together may have this many times as many streams as one of them. */
+/** All tokens of a tenant together may have this many times the streams of one token. */
 const tokensWorth = 4;
 
 /**
- * Counts a stream that stays open, or refuses it if its token or tenant has too many. Call the function that it returns
- * when the stream has ended, once. Why: ADR 0032.
+ * Counts a stream that stays open, or refuses it if its token or tenant has too many. Call the returned function once,
+ * when the stream has ended. Why: ADR 0032.
  */
 export function admitEventStream(deps: HubDeps, opening: Opening): Promise<() => void> {
   return admit(deps, opening, "event streams", groupsOf(opening, "events", deps.settings.eventStreamsMax));
@@ -35,7 +35,7 @@ export function admitCommandStream(deps: HubDeps, opening: WorkerOpening): Promi
   return admit(deps, opening, "command streams", [group]);
 }
 
-/** A claim that waits stays open like a stream, and every commit looks at all of them. */
+/** A waiting claim stays open like a stream, and every commit examines all of them. */
 export function admitWaitingClaim(deps: HubDeps, opening: WorkerOpening): Promise<() => void> {
   const group = groupOfWorker(opening, "claims", waitingClaimsMax);
   return admit(deps, opening, "waiting claims", [group]);

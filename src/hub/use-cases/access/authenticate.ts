@@ -18,12 +18,14 @@ import { noteFailedLogin } from "./note-failed-login.ts";
 
 export type Credentials = { bearer: string | null; session: string | null };
 
-/** Who is calling, or UNAUTHENTICATED with an event. Unknown, revoked and expired secrets look alike. */
+/**
+ * Identifies the caller, or refuses with UNAUTHENTICATED and an event. Unknown, revoked and expired secrets look alike.
+ */
 export async function authenticate(deps: HubDeps, given: Credentials, origin: Origin): Promise<Identity> {
   const identity = await identityOf(deps, given);
   if (identity !== null) return identity;
   if (given.bearer === null && given.session !== null) return refuseSession(deps, given.session, origin);
-  // Without an example of a token: what looks like one is redacted in every log and on every terminal.
+  // The message has no example of a token, because logs and terminals would redact it.
   return given.bearer === null
     ? refuseLogin(deps, origin, {
         error: "no token",
@@ -35,13 +37,16 @@ export async function authenticate(deps: HubDeps, given: Credentials, origin: Or
       });
 }
 
-/** Somebody whose session has ended is told why, as far as the hub knows: he holds its secret, or guesses in vain. */
+/**
+ * Tells a caller whose session has ended the reason, if the hub knows it. Only a caller with the session's secret
+ * learns it.
+ */
 async function refuseSession(deps: HubDeps, secret: string, origin: Origin): Promise<never> {
   const session = await deps.store.findSession({ secretHash: sha256Hex(secret) });
   const isOver = session !== null && session.expiresAt <= deps.clock.nowMs();
   const why =
     session === null
-      ? "somebody signed out, or the token that it was opened with was revoked or replaced"
+      ? "it was signed out, or the token that it was opened with was revoked or replaced"
       : isOver
         ? "a session lasts 12 hours"
         : "the token that it was opened with has expired";
@@ -51,7 +56,7 @@ async function refuseSession(deps: HubDeps, secret: string, origin: Origin): Pro
   });
 }
 
-/** Records it, and refuses with UNAUTHENTICATED, or with RATE_LIMITED after too many failures. */
+/** Records a failed login, and refuses with UNAUTHENTICATED, or with RATE_LIMITED after too many failures. */
 export async function refuseLogin(
   deps: HubDeps,
   origin: Origin,
@@ -83,13 +88,13 @@ export async function identityOf(deps: HubDeps, given: Credentials): Promise<Ide
   return identityFrom(session.token);
 }
 
-/** The rules for certificates as of now. */
+/** The rules for certificates at this moment. */
 export function certificateRules(deps: HubDeps): CertificateRules {
   const { revoked, homeAdmins, settings, clock } = deps;
   return { nowMs: clock.nowMs(), revoked, homeAdmins, users: settings.users };
 }
 
-/** The token is void as soon as its certificate is. */
+/** Checks the certificate behind a token: the token is void as soon as its certificate is. */
 function identityBehind(deps: HubDeps, facts: CertificateFacts): Identity | null {
   try {
     return identityOfCertificate(facts, certificateRules(deps));

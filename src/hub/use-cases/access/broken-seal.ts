@@ -4,15 +4,14 @@ import type { JobRecord } from "../../../core/jobs/job.ts";
 import type { HubDeps } from "../../deps.ts";
 
 /**
- * Somebody has edited the database. It is recorded, and the caller gets nothing that was signed over the edit.
- * Why: ADR 0006.
+ * Records that the database was edited, and returns the refusal: the hub signs nothing over the edit. Why: ADR 0006.
  */
 export async function brokenSeal(
   deps: HubDeps,
   job: Pick<JobRecord, "id" | "tenantId">,
   { what, origin }: { what: "document" | "receipt"; origin: Origin },
 ): Promise<WritError> {
-  // A caller that reads it again and again must not fill the trail.
+  // A caller that reads it repeatedly must not fill the trail.
   await deps.refusals.record({
     event: "INVALID_SIGNATURE",
     caller: `job ${job.id}`,

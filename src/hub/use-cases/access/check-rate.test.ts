@@ -30,7 +30,7 @@ async function openRates() {
     pass: (ms: number) => {
       passedMs += ms;
     },
-    /** So many calls in one moment; answers how many of them were refused. */
+    /** Makes this many calls at once; resolves with the number that was refused. */
     async flood(count: number, rate: Partial<CheckedRate> = {}): Promise<number> {
       const { limit = "claims", subject = "w1" } = rate;
       const checked = {
@@ -56,7 +56,7 @@ async function openRates() {
   };
 }
 
-test("what is beyond the rate is refused, and the log says once who, where from, and what for", async () => {
+test("calls beyond the rate are refused, and one record names the caller, its address and the limit", async () => {
   const { flood, notes } = await openRates();
   expect(await flood(500)).toBe(490);
   expect(await notes()).toMatchObject([
@@ -64,7 +64,7 @@ test("what is beyond the rate is refused, and the log says once who, where from,
   ]);
 });
 
-test("what is within the rate leaves no record", async () => {
+test("calls within the rate leave no record", async () => {
   const { flood, notes, pass } = await openRates();
   for (let second = 0; second < 5; second++) {
     expect(await flood(10)).toBe(0);
@@ -73,7 +73,7 @@ test("what is within the rate leaves no record", async () => {
   expect(await notes()).toEqual([]);
 });
 
-test("a flood that goes on leaves one record a minute, for each who floods and each limit", async () => {
+test("a continuing flood leaves one record a minute for each caller and limit", async () => {
   const { flood, notes, pass } = await openRates();
   for (let second = 0; second < 120; second++) {
     expect(await flood(15)).toBeGreaterThan(0);

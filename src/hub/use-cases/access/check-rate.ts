@@ -15,7 +15,7 @@ export type CheckedRate = RateHit & {
 
 type Deps = Pick<HubDeps, "store" | "clock" | "limits">;
 
-/** Lets a call pass that is within its rate. Any other is refused, and the first in each minute is recorded. */
+/** Refuses a call beyond its rate, and records the first refusal in each minute. */
 export async function checkRate(deps: Deps, rate: CheckedRate): Promise<void> {
   const { limit, subject, perSecond, count, burst } = rate;
   const waitMs = deps.limits.take(`${limit} ${subject}`, perSecond, count, burst);

@@ -52,12 +52,12 @@ async function noteConflict(deps: HubDeps, call: ChangeCall, job: JobBrief): Pro
 }
 
 /**
- * A worker that received a replayed or stolen claim reports it for an attempt that is not its own; the job must not
- * suffer for it, but the report is recorded.
+ * A worker that received a replayed or stolen claim reports it for an attempt that is not its own; the job stays as it
+ * is, and the report is recorded.
  */
 async function noteViolation(deps: HubDeps, call: ChangeCall, job: JobBrief): Promise<void> {
   const { jobId, change } = call;
-  // What is wrong with a claim is recorded with the claim.
+  // A problem of a claim is recorded with the claim.
   if (change.act !== "fail" || change.code !== "SECURITY_VIOLATION" || isClaimDetail(change.detail)) return;
   await record(deps, call, job, {
     event: securityEvent(change.detail),

@@ -11,7 +11,7 @@ import { silentFailures as failures } from "../../failure-log.testing.ts";
 import { RefusedRenewals } from "../../services/refused-renewals.ts";
 import { lockDown } from "./lockdown.ts";
 
-test("a lockdown for a leaked key changes the key once, although the leases could not be taken back at first", async () => {
+test("a lockdown for a leaked key rotates the key once although the first try could not take back the leases", async () => {
   const home = mkdtempSync(join(tmpdir(), "writ-lockdown-"));
   const keys = openKeyRing(join(home, "keys"), { nowMs: clock.nowMs() });
   const store = await openSqliteStore({ path: join(home, "writ.sqlite"), macKey: Buffer.alloc(32, 7) });

@@ -8,7 +8,7 @@ import { isHidden } from "./tenant-wall.ts";
 
 type LockdownRequest = {
   reason: string;
-  /** Null if the hub itself decided. */
+  /** Null if the hub itself locks. */
   userId: string | null;
   origin: Origin | null;
   /** New keys at once, in case the old ones have leaked. */
@@ -26,27 +26,27 @@ export async function lockDown(deps: HubDeps, request: LockdownRequest): Promise
   try {
     await enforceLockdown(deps);
   } finally {
-    // Whoever tries again after a failure finds the hub locked, and would not know that the keys are still the old ones.
+    // Only at the first try: a caller that repeats a failed lockdown must not rotate the keys a second time.
     if (isNew && request.rotate) await startEmergencyRotation(deps);
   }
   return isNew;
 }
 
-/** Takes back every lease. New ones are not possible, because the act that leases checks for the lockdown first. */
+/** Takes back every lease. No new ones are made, because the act that leases checks for the lockdown first. */
 export async function enforceLockdown(deps: HubDeps): Promise<void> {
   deps.workers.forgetAll();
   await recallLeases(deps, { keyId: null, origin: null, reason: "the hub is locked" });
-  // Waiting claims find out at once.
+  // Waiting claims learn of the lockdown at once.
   deps.dispatcher.wakeAll();
 }
 
 /**
- * Workers accept a new key only if a key that they trust has signed it. If the old key were gone at once, each of them
- * would have to be enrolled again. Nothing is leased under it meanwhile, and an administrator can end it sooner.
+ * Workers accept a new key only if a key that they trust has signed it. If the old key ended at once, each of them
+ * would have to be enrolled again. No job is leased under it meanwhile, and an administrator can end it sooner.
  */
 const noticeMs = 3_600_000;
 
-/** A lockdown must hold even if no new key can be made; then an administrator has to fix that. */
+/** A lockdown must hold even if no new key can be created; an administrator then has to fix that. */
 async function startEmergencyRotation(deps: HubDeps): Promise<void> {
   try {
     await rotate(deps, { emergency: true, graceMs: noticeMs, origin: null });
@@ -56,8 +56,8 @@ async function startEmergencyRotation(deps: HubDeps): Promise<void> {
 }
 
 /**
- * Stops all claims of one tenant's jobs until somebody lifts it. Running jobs are not stopped, and no key is changed: a
- * tenant can cause this alone, so it must not affect anybody else.
+ * Stops all claims of one tenant's jobs until an administrator lifts it. Running jobs continue, and no key changes: a
+ * tenant can cause this alone, so it must not affect other tenants.
  */
 export async function lockTenant(
   deps: HubDeps,
@@ -66,12 +66,12 @@ export async function lockTenant(
   const isNew = await deps.store.lockTenant({ ...request, nowMs: deps.clock.nowMs() });
   if (!isNew) return false;
   deps.logger.error({ tenant: request.tenantId, reason: request.reason }, "a tenant is locked");
-  // Waiting claims find out at once.
+  // Waiting claims learn of the lockdown at once.
   deps.dispatcher.wakeAll();
   return true;
 }
 
-/** Of one tenant, by its own administrator or the hub's; without a tenant, of the hub. */
+/** Lifts the lockdown of one tenant, for its own administrator or the hub's; without a tenant, that of the hub. */
 export async function liftLockdown(
   deps: HubDeps,
   call: { identity: Identity; origin: Origin; tenantId?: string },
@@ -95,7 +95,7 @@ export function readLockdown(deps: Pick<HubDeps, "store">): Promise<Lockdown | n
   return deps.store.getLockdown();
 }
 
-/** The locked tenants that the caller may know of. */
+/** The locked tenants that the caller may see. */
 export async function listLockedTenants(
   deps: Pick<HubDeps, "store">,
   identity: Identity,
@@ -103,7 +103,7 @@ export async function listLockedTenants(
   return (await deps.store.listLockedTenants()).filter((one) => !isHidden(identity, one));
 }
 
-/** It concerns all tenants, so the administrator of one tenant cannot do it. */
+/** Refuses the administrator of one tenant, because the act concerns all tenants. */
 export function requireHubAdmin({ tenantId }: Identity, act: string): void {
   if (tenantId === null) return;
   throw new WritError(

@@ -19,7 +19,7 @@ export type VisibleCert = Pick<
   tenantId: string | null;
 };
 
-/** The certificates that this home has issued, as far as the caller administers them. */
+/** The certificates of this home that the caller administers. */
 export async function listCerts(deps: Deps, identity: Identity): Promise<VisibleCert[]> {
   return (await allCerts(deps)).filter((cert) => !isHidden(identity, cert));
 }
@@ -47,12 +47,12 @@ export async function revokeCert(
   await recordEvent(deps, { event: "CERT_REVOKED", origin, tenantId, details });
 }
 
-/** What `writ certs` did in this home, with or without a running hub. */
+/** Records the acts of `writ certs` in this home, made with or without a running hub. */
 export async function recordCertActs(deps: Deps, acts: readonly CertAct[]): Promise<void> {
   const known = new Map((await allCerts(deps)).map((cert) => [cert.serial, cert]));
   const ts = deps.clock.nowMs();
   const events = acts.map(({ act, serial, by, at }): NewEvent => {
-    // One of another authority can be revoked too; nothing but its number is known.
+    // A certificate of another authority can be revoked too; only its serial number is known.
     const { userId = null, tenantId = null, role = null } = known.get(serial) ?? {};
     const origin = { userId: by, ipAddress: null, userAgent: null, endpoint: null, method: null };
     const event = act === "issue" ? "CERT_ISSUED" : "CERT_REVOKED";

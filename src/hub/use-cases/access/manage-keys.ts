@@ -8,7 +8,7 @@ import { recordEvent } from "../audit/record-event.ts";
 
 type Caller = { identity: Identity; origin: Origin };
 
-/** How many leases are taken back in one transaction; the rest wait for the next, so that nobody else has to. */
+/** How many leases one transaction takes back; the rest wait for the next, so that other calls do not. */
 const leasesPerTurn = 500;
 
 /**
@@ -42,7 +42,7 @@ export async function rotate(
   const made = await guarded(deps, origin, () => {
     const nowMs = deps.clock.nowMs();
     const fresh = deps.keys.rotate({ nowMs, graceMs, emergency });
-    // In the same step: otherwise the service that revokes keys whose notice has ended could find these first.
+    // In the same step: otherwise the service that revokes keys after their notice could find these first.
     for (const { key_id } of deps.keys.overdue(nowMs)) {
       deps.keys.revoke(key_id, { nowMs, emergency: true });
       ended.push(key_id);
@@ -59,7 +59,10 @@ export async function rotate(
   return made;
 }
 
-/** What a key from the environment has changed at the start of this hub; and whether it signs with another one than the rest. */
+/**
+ * Logs what a key from the environment has changed at the start of this hub, and warns if this hub signs with another
+ * key than the rest.
+ */
 export async function followGivenKey({ keys, ...deps }: HubDeps): Promise<void> {
   const { key_id: active } = keys.active;
   if (keys.replacedKeyId !== null) {
@@ -79,7 +82,7 @@ export async function followGivenKey({ keys, ...deps }: HubDeps): Promise<void> 
   deps.tell(message);
 }
 
-/** Revokes a replaced key. With `now`, every lease that it signed is void, and the workers are told to stop. */
+/** Revokes a replaced key. With `now`, every lease that it signed is void, and the workers stop those jobs. */
 export async function revokeKey(
   deps: HubDeps,
   call: Caller & { keyId: string; now?: boolean },
@@ -99,7 +102,7 @@ export async function revoke(deps: HubDeps, revocation: Revocation): Promise<Key
   return record;
 }
 
-/** What follows from a revoked key: its leases are void, and the log and the workers are told. */
+/** Completes a revocation: takes back the key's leases, records the event and informs the workers. */
 async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Revocation): Promise<void> {
   const { recalled } = emergency ? await recallLeases(deps, { keyId, origin }) : { recalled: 0 };
   await recordEvent(deps, {
@@ -111,8 +114,8 @@ async function followRevocation(deps: HubDeps, { keyId, emergency, origin }: Rev
 }
 
 /**
- * Takes back the leases made with a key, or all leases. The workers are told; no attempt is charged. Returns how many, and how
- * many jobs have ended with theirs instead of being pending again.
+ * Takes back the leases made with a key, or all leases. The workers are informed; no attempt is charged. Returns how
+ * many leases, and how many of their jobs have ended instead of being pending again.
  */
 export async function recallLeases(
   deps: Pick<HubDeps, "store" | "clock" | "settings" | "renewals">,
@@ -135,7 +138,7 @@ export async function recallLeases(
   }
 }
 
-/** Workers fetch the keys when they are told this, and trust only what their own keys have signed. */
+/** Tells workers to fetch the keys; they trust only those that their own keys have signed. */
 export function announceKeys(deps: HubDeps): void {
   deps.dispatcher.tellAll("keys", { version: deps.keys.version });
 }

@@ -63,8 +63,8 @@ function makeToken(
 }
 
 /**
- * Replaces the caller's token with a new one with the same rights, in one act: of two calls at the same moment, one
- * gets the new token, and the other is told that the old one is no longer valid.
+ * Replaces the caller's token with a new one with the same rights, in one act: of two simultaneous calls, one gets the
+ * new token, and the other is refused because the old one is no longer valid.
  */
 export async function refreshToken(
   deps: HubDeps,

@@ -4,14 +4,17 @@ import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 import { noteRateLimit } from "./note-rate-limit.ts";
 
-/** From one address; a forgotten token in a loop must not look like an endless attack. */
+/** The failed logins of one address that count; a loop with an old token must not look like an endless attack. */
 const failedLoginsPerMinute = 20;
-/** From all addresses together, so that somebody who has many of them cannot fill the log. The rest are refused all the same. */
+/**
+ * The recorded failures of all addresses together, so that a caller with many addresses cannot fill the log. The rest
+ * are refused without a record.
+ */
 const recordedPerMinute = 600;
 
 /**
- * Records that somebody was refused before any rule about jobs was checked. Returns 0, or after how many milliseconds
- * that address may try again. A caller with a valid token is never asked to wait, however many others fail.
+ * Records a failed login. Returns 0, or the milliseconds until that address may try again. A caller with a valid token
+ * never has to wait because of failures of others.
  */
 export async function noteFailedLogin(
   deps: Pick<HubDeps, "store" | "clock" | "limits">,
@@ -32,7 +35,7 @@ function takeOne({ limits }: Pick<HubDeps, "limits">, name: string, perMinute: n
   return limits.take(name, perMinute / 60, 1, perMinute);
 }
 
-/** Somebody with one IPv6 address has 2^64 of them: the first half of it says who that is. */
+/** The owner of one IPv6 address has 2^64 of them, with the same first half. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const { hostname } = new URL(`http://[${address.replace(/%.*$/, "")}]`);

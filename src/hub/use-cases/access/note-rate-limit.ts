@@ -3,7 +3,7 @@ import type { HubDeps } from "../../deps.ts";
 import { recordEvent } from "../audit/record-event.ts";
 
 export type RateHit = {
-  /** Which of the limits. */
+  /** The name of the limit. */
   limit:
     | "failed logins"
     | "submits_per_sec"
@@ -16,7 +16,7 @@ export type RateHit = {
     | "command streams"
     | "waiting claims"
     | "connections";
-  /** Who is counted: an address, a tenant, a worker, a token or a certificate. */
+  /** The counted subject: an address, a tenant, a worker, a token or a certificate. */
   subject: string;
   origin: Origin;
   tenantId?: string | null;

@@ -30,10 +30,10 @@ export function parseShape<T extends z.ZodType>(shape: T, value: unknown): z.inf
   });
 }
 
-/** Enough to tell what was tried. */
+/** Enough of a path to recognise the attempt. */
 const pathCharsMax = 200;
 
-/** Without characters that would end it early wherever it is read. */
+/** Removes characters that could end the text early where it is shown. */
 function shownPath(path: unknown): string {
   return String(path).slice(0, pathCharsMax).replaceAll("\0", "\\0");
 }
@@ -52,7 +52,7 @@ function issuesOf(issue: z.core.$ZodIssue, value: unknown): FieldIssue[] {
   return [{ path: pathText(issue.path), message: `${issue.message}${foundAt(issue.path, value)}` }];
 }
 
-/** What may hold a secret is never repeated. */
+/** Fields that may contain a secret; their values are never repeated. */
 const unshown =
   /^(?:env|stdin|params|metadata|steps|prompt|job_input|signature|receipt|.*(?:token|secret|password|key).*)$/i;
 const shownCharsMax = 40;

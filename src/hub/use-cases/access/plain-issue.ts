@@ -6,7 +6,7 @@ export function plainIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === "invalid_value") return `must be ${oneOf(issue.values)}`;
   if (issue.code === "too_small") return `must ${sizeText(issue.origin, "at least", issue.minimum)}`;
   if (issue.code === "too_big") return `must ${sizeText(issue.origin, "at most", issue.maximum)}`;
-  // The validator's own sentence says only that the key is wrong; that of the key says what it may be.
+  // The validator's own sentence says only that the key is wrong; the issue of the key says what is allowed.
   if (issue.code === "invalid_key") return issue.issues[0]?.message;
   return issue.code === "invalid_union" ? "has none of the allowed forms" : undefined;
 }

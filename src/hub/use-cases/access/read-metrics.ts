@@ -2,12 +2,12 @@ import type { Identity } from "../../../core/identity.ts";
 import type { HubDeps } from "../../deps.ts";
 import { sharedLabel } from "../../services/metrics/label-budget.ts";
 
-/** Of the hub as a whole, and no secret: a dashboard shows which version it looks at. */
-const ofEverybody = "writ_info{";
+/** A series of the whole hub that is no secret: dashboards show the hub's version. */
+const ofWholeHub = "writ_info{";
 
 /**
- * Metrics as text for Prometheus. A caller of one tenant gets the series of that tenant alone: what has no tenant counts the
- * jobs, the calls and the bytes of all of them.
+ * Metrics as text for Prometheus. A caller of one tenant gets the series of that tenant alone: series without a tenant
+ * count the jobs, calls and bytes of all tenants.
  */
 export async function readMetrics(
   { metrics }: Pick<HubDeps, "metrics">,
@@ -15,7 +15,7 @@ export async function readMetrics(
 ): Promise<string> {
   const text = await metrics.registry.metrics();
   if (tenantId === null) return text;
-  const isTold = (line: string): boolean => line.startsWith(ofEverybody) || isOf(tenantId, line);
+  const isTold = (line: string): boolean => line.startsWith(ofWholeHub) || isOf(tenantId, line);
   return text
     .split(/^(?=# HELP )/m)
     .map((metric) => {
@@ -29,6 +29,6 @@ export async function readMetrics(
 
 function isOf(tenantId: string, line: string): boolean {
   const [, tenant] = /^[a-z_]+\{(?:[^"]*"[^"]*",)*?tenant="([^"]*)"/.exec(line) ?? [];
-  // Tenants without a label of their own share this one, whatever a tenant is called.
+  // Tenants without a label of their own share this one, even if a tenant has this name.
   return tenant === tenantId && tenant !== sharedLabel;
 }

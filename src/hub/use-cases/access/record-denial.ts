@@ -11,7 +11,7 @@ type Caller = { identity: Identity; origin: Origin };
 
 /** A caller that is denied more often than this is probing. */
 const denialsPerMinute = 100;
-/** Of the events since the call began, so many are searched for its own. */
+/** How many events since the start of the call are searched for its record. */
 const evidenceReadMax = 500;
 
 /**
@@ -33,9 +33,8 @@ export async function recordDenial(deps: Deps, call: Caller, error: unknown): Pr
 }
 
 /**
- * The caller is named and nobody is blocked: such a path may be a slip of a person, and there was no job yet that a worker
- * could have done anything with. Each path that is tried is a subject of its own, so the first few in a minute are recorded
- * whole and the rest is counted.
+ * Records the caller of such a path, and blocks no worker: a person may have made a mistake, and no worker had the job
+ * yet. Each path is a subject of its own, so the first few in a minute are recorded whole and the rest is counted.
  */
 async function recordTraversal(deps: Deps, call: Caller, error: WritError): Promise<void> {
   const { role, tokenId } = call.identity;
@@ -108,8 +107,8 @@ async function recordStrayToken(
 }
 
 /**
- * Before the call is answered. The responder would do it within a second, which is long enough for somebody who has the
- * token to claim jobs and forge their results.
+ * Blocks the worker before the call is answered. The responder would do it within a second, which is long enough for a
+ * thief of the token to claim jobs and forge their results.
  */
 async function blockAtOnce(
   deps: Deps,
@@ -117,7 +116,7 @@ async function blockAtOnce(
 ): Promise<void> {
   const kinds: EventKind[] = ["SECURITY_VIOLATION"];
   const events = await deps.store.readEvents({ afterSeq, kinds, limit: evidenceReadMax });
-  // One that is only counted has no record of its own.
+  // A refusal that was only counted has no record of its own.
   const evidence = events.findLast(({ details }) => details["evidence_against"] === workerId);
   const why = {
     reason: `SECURITY_VIOLATION: ${error}`,
@@ -130,8 +129,8 @@ async function blockAtOnce(
 }
 
 /**
- * Somebody asked for a job that is not there, or that belongs to another tenant: for a caller of one tenant the two must not
- * differ, in the answer, in the time that it takes, or in the caller's own audit trail. So both are recorded alike, and
+ * Records a call about a job that does not exist or that belongs to another tenant. A caller must not be able to tell
+ * the two apart by the answer, by the time that it takes, or in its own audit trail. So both are recorded alike, and
  * nothing is written to the job.
  */
 export async function recordUnknownJob(

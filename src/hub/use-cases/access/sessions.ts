@@ -6,7 +6,7 @@ import type { HubDeps } from "../../deps.ts";
 import { identityFrom, refuseLogin } from "./authenticate.ts";
 
 const sessionMs = 12 * 3_600_000;
-/** It stands in an address, which may be seen by others: long enough to open a browser, not longer. */
+/** A code is in an address, which others may see: long enough to open a browser, and no longer. */
 const codeMs = 60_000;
 
 /** Logs a person in: the secret of the session goes into a cookie. The session that the browser had before ends. */
@@ -36,12 +36,12 @@ export function sessionIdOf(secret: string): string {
 const sessionIdChars = 32;
 
 /**
- * All tabs of a browser share one cookie. A page names the session that it was opened in; if somebody else has signed in
- * since, the call is refused: otherwise it would be done as another person than the page shows.
+ * All tabs of a browser share one cookie. A page names the session that it was opened in; if another person has signed
+ * in meanwhile, the call is refused: otherwise it would act as another person than the page shows.
  */
 export function checkSession(secret: string, expectedId: string | undefined): void {
   if (expectedId === undefined || expectedId === sessionIdOf(secret)) return;
-  throw new WritError("UNAUTHENTICATED", "somebody has signed in anew in this browser; load the page again", {
+  throw new WritError("UNAUTHENTICATED", "another session was opened in this browser; load the page again", {
     session: "replaced",
   });
 }
@@ -63,7 +63,7 @@ export async function createLoginCode(
   return { code, expiresInSec: codeMs / 1000 };
 }
 
-/** Who the code stands for. It is worth nothing afterwards. */
+/** Resolves with the identity behind a code, which cannot be used again. */
 export async function redeemLoginCode(deps: HubDeps, code: string, origin: Origin): Promise<Identity> {
   const nowMs = deps.clock.nowMs();
   const token = await deps.store.takeLoginCode({ codeHash: sha256Hex(code), nowMs });

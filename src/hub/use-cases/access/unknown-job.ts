@@ -6,7 +6,7 @@ import { recordUnknownJob } from "./record-denial.ts";
 
 type JobCall = { identity: Identity; jobId: string; origin: Origin };
 
-/** The refusal of a job that does not exist, or not for this caller. Nobody can tell which. Why: ADR 0026. */
+/** The refusal for a job that does not exist or that the caller may not see; the two look the same. Why: ADR 0026. */
 export async function unknownJob(deps: Pick<HubDeps, "refusals">, call: JobCall): Promise<WritError> {
   await recordUnknownJob(deps, call);
   return notFound(call.jobId);

@@ -6,7 +6,7 @@ import { dayOf, isGone, listColdDays, readCold } from "../../audit/cold-files.ts
 import type { HubDeps } from "../../deps.ts";
 
 type AuditSearch = AuditTraits & {
-  /** Only what people did. */
+  /** Only acts of people. */
   isOfPeople?: boolean;
   /** Only records below this seq. */
   before?: number;
@@ -18,7 +18,7 @@ type AuditSearch = AuditTraits & {
 /** How many records of the table one act examines: rare records are found in many short acts. */
 const window = 5_000;
 
-/** Matching records, newest first, from the database and then from the files. `next` is where to continue. */
+/** Matching records, newest first, from the database and then from the files. `next` is the cursor to continue with. */
 export async function readAudit(
   deps: HubDeps,
   call: { identity: Identity; search: AuditSearch; signal: AbortSignal },
@@ -27,11 +27,11 @@ export async function readAudit(
     ...call.search,
     tenantId: call.identity.tenantId ?? call.search.tenantId,
     ...(call.search.isOfPeople ? { kinds: kindsOfPeople } : {}),
-    // A running job reports it again and again; it is no event of the trail, although the one log has it too.
+    // Progress of running jobs is in the same log, but is no event of the trail.
     ...(call.search.event === undefined ? { without: "JOB_PROGRESS" as const } : {}),
   };
   if (call.identity.tenantId !== null && call.search.tenantId !== undefined) {
-    // What belongs to another tenant looks as if it did not exist.
+    // Records of another tenant look as if they did not exist.
     if (call.search.tenantId !== call.identity.tenantId) return { records: [], next: null };
   }
   const records = await searchHot(deps, search, call.signal);
@@ -54,14 +54,14 @@ async function searchHot(deps: HubDeps, search: AuditSearch, signal: AbortSignal
   return records;
 }
 
-/** Each file is read from its beginning; only as many matches are kept as are still wanted. */
+/** Each file is read from its beginning; only as many matches are kept as are still needed. */
 async function searchCold(
   deps: HubDeps,
   search: AuditSearch,
   { found, signal }: { found: SealedRecord[]; signal: AbortSignal },
 ): Promise<SealedRecord[]> {
   const { first } = await deps.store.eventRange();
-  // Files hold what is older than the database's first record.
+  // The files contain the records before the database's first one.
   if (search.after !== undefined && first !== 0 && search.after >= first - 1) return [];
   const before = Math.min(
     search.before ?? Number.MAX_SAFE_INTEGER,
@@ -93,7 +93,7 @@ async function searchDay(
       if (matches.length > wanted) matches.shift();
     }
   } catch (error) {
-    // It has become too old since the files were listed, so it is left out.
+    // The file became too old after the files were listed, so it is left out.
     if (!isGone(error)) throw error;
   }
   return matches;

@@ -1,7 +1,7 @@
 import type { EventKind, Origin } from "../../../core/events.ts";
 import type { HubDeps } from "../../deps.ts";
 
-/** Writes an event without a change of its own, such as a refusal. */
+/** Writes an event that belongs to no change, for example a refusal. */
 export async function recordEvent(
   deps: Pick<HubDeps, "store" | "clock">,
   happened: {

@@ -14,15 +14,15 @@ type RecordedRequest = {
   outcome: string;
 };
 
-/** Not even a watched worker may fill the log. */
+/** A watched worker must not fill the log either. */
 const recordsPerSecond = 50;
 const fieldsMax = 50;
 const charsMax = 2_000;
 
 /**
- * Records a request of somebody who is watched: the caller, the address, the route and the outcome. Of the body it
- * keeps the field names and a hash, never the values: an environment or a result may contain secrets, and the audit
- * trail must not. Why: ADR 0014.
+ * Records a request of a watched caller: the caller, the address, the route and the outcome. Of the body it keeps the
+ * field names and a hash, never the values: an environment or a result may contain secrets, and the audit trail must
+ * not. Why: ADR 0014.
  */
 export async function recordRequest(deps: HubDeps, request: RecordedRequest): Promise<void> {
   if (deps.watched.isEmpty) return;
@@ -31,7 +31,7 @@ export async function recordRequest(deps: HubDeps, request: RecordedRequest): Pr
   try {
     await write(deps, request, subject);
   } catch (error) {
-    // What the request has changed has events of its own; a successful response must not become an error here.
+    // Changes by the request have events of their own; a successful response must not become an error here.
     deps.failures.error(error, "a watched request could not be recorded");
   }
 }

@@ -18,7 +18,7 @@ import { finishAttempt } from "../workers/finish-jobs.ts";
 import { findTokenJob, type TokenCall, type TokenJob } from "./find-token-job.ts";
 import { presignFiles } from "./presign-files.ts";
 
-/** A job reports by itself that it has started. Why: ADR 0092. */
+/** A job itself reports that it has started. Why: ADR 0092. */
 export async function startByToken(deps: HubDeps, call: TokenCall): Promise<void> {
   const { fence } = await findTokenJob(deps, call);
   const change = { act: "start" as const, isolation: null, fence, keepsLease: true as const };
@@ -27,7 +27,7 @@ export async function startByToken(deps: HubDeps, call: TokenCall): Promise<void
   await jobOrThrow(deps, { ...call, change }, answer!);
 }
 
-/** URLs for the files of a job, as far as its policy reaches. */
+/** Makes URLs for the files of a job, within its policy. */
 export async function presignByToken(
   deps: HubDeps,
   call: TokenCall & { requests: FileUrlRequest[]; hubUrl: string },
@@ -55,8 +55,8 @@ function mayUse({ policy, document }: TokenJob, request: FileUrlRequest): boolea
 }
 
 /**
- * A job reports by itself how it has ended, with the files that it has put. The same result again, because the first answer was
- * lost, is answered like the first.
+ * A job itself reports how it has ended, with the files that it has stored. The same report again, after a lost answer,
+ * is answered like the first.
  */
 export async function completeByToken(
   deps: HubDeps,
@@ -86,7 +86,7 @@ const noReport: AttemptReport = {
   receipt: null,
 };
 
-/** Only who runs a job can say that it was an attack or a bad document; a job that says so of itself has failed. */
+/** Only a worker can report an attack or a bad document; a job that reports this of itself has failed. */
 function failureIn({ error, result }: CompleteByTokenRequest) {
   const given = failureCodes.find((code) => code === error?.code);
   const known = classify(given ?? "EXECUTION_ERROR");
@@ -99,7 +99,10 @@ function failureIn({ error, result }: CompleteByTokenRequest) {
   };
 }
 
-/** As a worker reports them: the hub has measured them itself. A file that has not arrived has no hash. */
+/**
+ * The files in the form of a worker's report, with sizes that the hub has measured. A file that has not arrived has no
+ * hash.
+ */
 async function filesOf(
   deps: HubDeps,
   { job }: TokenJob,
@@ -108,7 +111,7 @@ async function filesOf(
   if (outputFiles.length === 0) return null;
   const objects = await deps.store.listJobObjects({ jobId: job.id, nowMs: deps.clock.nowMs() });
   const ofAttempt = objects.filter(({ attempt }) => attempt === job.attempt);
-  // The newest last, and each key once.
+  // Sorted so that the newest is last; each key is kept once.
   const sorted = ofAttempt.sort((a, b) => (a.id < b.id ? -1 : 1));
   const newest = new Map(sorted.map((one) => [`${one.folderId}/${one.objectKey}`, one]));
   const listed = new Map(outputFiles.map((file) => [`${file.folderId}/${file.objectKey}`, file]));

@@ -5,12 +5,12 @@ import { type JobToken, verifyJobToken } from "../../../signing/job-token.ts";
 import type { HubDeps } from "../../deps.ts";
 import { noteFailedLogin } from "../access/note-failed-login.ts";
 
-/** A token of a job has three parts; no other token has dots in it but that of a certificate, which has its prefix. */
+/** A job token has three parts. Of other tokens, only that of a certificate has dots, and it has a prefix. */
 export function isJobToken(bearer: string | null): bearer is string {
   return bearer !== null && /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/.test(bearer);
 }
 
-/** The attempt that is calling. Whether it still holds its lease is asked of the store at each use. */
+/** Identifies the calling attempt. Each use asks the store whether it still holds its lease. */
 export async function authenticateJob(
   deps: HubDeps,
   bearer: string,

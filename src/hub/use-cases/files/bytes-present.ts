@@ -4,7 +4,7 @@ import type { HubDeps } from "../../deps.ts";
 import { areFilesSeparate, askOtherHub } from "../../home/separate-files.ts";
 
 const asksAtOnce = 16;
-/** A list is shown without knowing everything rather than late. */
+/** After this time a list is shown without the remaining checks. */
 const listMs = 2_000;
 
 /** Whether the bytes of a file are in storage. Why: ADR 0054. */
@@ -25,7 +25,9 @@ export function bytesGone(
   });
 }
 
-/** The ids of those files whose bytes are known to be gone. Storage that does not answer in time has lost none. */
+/**
+ * The ids of files whose bytes are known to be gone. If the storage does not answer in time, no file counts as gone.
+ */
 export async function findGone(deps: HubDeps, files: readonly StoredObject[]): Promise<Set<string>> {
   const gone = new Set<string>();
   const rest = files.values();
@@ -33,9 +35,11 @@ export async function findGone(deps: HubDeps, files: readonly StoredObject[]): P
   const line = async (): Promise<void> => {
     for (const file of rest) {
       if (stop.signal.aborted) return;
+      // Storage that does not answer has lost nothing.
       if (!(await hasBytes(deps, file).catch(() => true))) gone.add(file.id);
     }
   };
+  // \`stop\` ends the wait when all answers have arrived.
   const late = deps.clock.sleep(listMs, stop.signal).catch(() => {});
   const lines = Promise.all(Array.from({ length: Math.min(asksAtOnce, files.length) }, line));
   await Promise.race([lines, late]);

@@ -6,8 +6,8 @@ import { otherBytes } from "./upload-ended.ts";
 type SentAgain = Pick<ArrivingBytes, "offset" | "bytes"> & { end: number | null; total: number | null };
 
 /**
- * Compares bytes with the file that the URL has completed before: a sender that did not get the answer sends them again.
- * Nothing of them is kept.
+ * Compares bytes with the file that the URL has completed before: a sender that did not get the answer sends them
+ * again. They are not stored.
  */
 export async function compareWithFile(
   { objects }: { objects: HubServed },

@@ -5,7 +5,7 @@ import { finishUpload } from "./finish-upload.ts";
 import { openUpload } from "./open-upload.ts";
 import { tidyEnded } from "./publish-upload.ts";
 
-/** The sender has put everything. Asked again, after a lost answer, it answers the same. */
+/** Completes an upload whose sender has put everything. A repeated call, after a lost answer, gets the same answer. */
 export async function completeUpload(
   deps: HubDeps,
   ticket: FileTicket,
@@ -14,7 +14,7 @@ export async function completeUpload(
   const known = await deps.store.getObject({ id: ticket.id ?? "", nowMs: deps.clock.nowMs() });
   if (known === null || known.state === "arriving")
     return finishUpload(deps, await openUpload(deps, ticket), parts);
-  // What was put again, before it was asked again, is not needed.
+  // Bytes that were put again before the repeated call are not needed.
   await tidyEnded(deps, known);
   return { size: known.size ?? 0, sha256: known.sha256 };
 }

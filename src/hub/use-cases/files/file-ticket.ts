@@ -28,16 +28,16 @@ const claims = z.strictObject({
   expiresAt: z.int(),
 });
 
-/** What the holder of a URL may do: one method on one file, until it expires. Why: ADR 0041. */
+/** The permission in a URL: one method on one file, until it expires. Why: ADR 0041. */
 export type FileTicket = z.infer<typeof claims>;
 
-/** The part of a URL that contains the permission, under the hub's MAC: nothing is stored for it. */
+/** Makes the part of a URL with the permission, under the hub's MAC: the hub stores nothing for it. */
 export function makeTicket(macKey: Buffer, ticket: FileTicket): string {
   const text = Buffer.from(JSON.stringify(ticket)).toString("base64url");
   return `${text}.${macOf(macKey, text).toString("base64url")}`;
 }
 
-/** Reads a ticket that is ours, for this method, and not expired; anything else is PERMISSION_DENIED. */
+/** Reads a ticket of this hub, for this method, that has not expired; anything else is PERMISSION_DENIED. */
 export function readTicket(
   macKey: Buffer,
   text: string,
@@ -52,7 +52,7 @@ export function readTicket(
   const { data } = claims.safeParse(tryParseJson(Buffer.from(body, "base64url").toString("utf8")));
   if (data === undefined) throw refused("it was made by another version of the hub");
   if (data.expiresAt <= nowMs) throw refused("it has expired; ask for a new one");
-  // Who may put may also ask how much has arrived.
+  // A ticket for PUT also allows HEAD, which tells how much has arrived.
   const isAllowed = data.method === method || (method === "HEAD" && data.method === "PUT");
   if (!isAllowed) throw refused(`it is for ${data.method}, not for ${method}`);
   return data;

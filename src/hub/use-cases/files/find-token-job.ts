@@ -13,14 +13,14 @@ import { jobOrThrow } from "../access/job-or-throw.ts";
 import { unknownJob } from "../access/unknown-job.ts";
 import { findJob } from "../jobs/find-job.ts";
 
-/** Null for an administrator, who means the current attempt. */
+/** `jobToken` is null for an administrator, who acts for the current attempt. */
 export type TokenCall = { identity: Identity; origin: Origin; jobId: string; jobToken: JobToken | null };
 
 export type TokenJob = { job: JobRecord; document: JobDocument; policy: StorageRight[]; fence: Fence };
 
 /**
- * The job of a token, if its attempt holds the lease now; with `orCompleted`, also if it was the one that completed it.
- * Why: ADR 0092.
+ * The job of a token, if its attempt holds the lease now; with `orCompleted`, the attempt that completed the job is
+ * accepted too. Why: ADR 0092.
  */
 export async function findTokenJob(
   deps: HubDeps,
@@ -58,27 +58,27 @@ export async function findTokenJob(
   return { job, document, policy, fence };
 }
 
-/** What a blocked worker has started says nothing more either. */
+/** Refuses jobs that a blocked worker has started. */
 async function refuseBlocked({ store }: HubDeps, workerId: string): Promise<void> {
   const worker = await store.getWorker({ workerId });
   if (worker?.blocked) throw new WritError("WORKER_BLOCKED", `worker ${workerId} of this job is blocked`);
 }
 
-/** A lockdown takes back all leases, one batch after the other; what is left of them is worth nothing meanwhile. */
+/** Refuses calls during a lockdown, which takes back all leases, one batch after the other. */
 async function refuseLockdown({ store }: HubDeps): Promise<void> {
   const lockdown = await store.getLockdown();
   if (lockdown !== null) throw lockdownError(lockdown);
 }
 
-/** The attempt stands for the lease token: every claim has a new one. */
+/** The attempt replaces the lease token, because every claim has a new attempt number. */
 function fenceOf(job: JobRecord, jobToken: JobToken | null): Fence {
   if (jobToken === null) return { workerId: job.workerId ?? "", attempt: null, tokenHash: null };
   return { workerId: jobToken.workerId, attempt: jobToken.attempt, tokenHash: null };
 }
 
 /**
- * A token that verifies and that the hub cannot have made: somebody else has the key. Attempts only ever rise, so one
- * above the job's own never was; and the latest attempt had one worker and one policy.
+ * Refuses a token that verifies although the hub cannot have made it: the key has leaked. Attempt numbers only rise, so
+ * one above the job's own never existed; and the latest attempt had one worker and one policy.
  */
 async function refuseForged(
   deps: HubDeps,
@@ -87,7 +87,7 @@ async function refuseForged(
   { job, policy }: { job: JobRecord; policy: StorageRight[] },
 ): Promise<void> {
   const isLatest = jobToken.attempt === job.attempt;
-  // A job that was given back has no worker.
+  // A released job has no worker.
   const isOfWorker = job.workerId === null || jobToken.workerId === job.workerId;
   const isOther = isLatest && !(isOfWorker && isSamePolicy(jobToken.policy, policy));
   if (jobToken.attempt <= job.attempt && jobToken.attempt > 0 && !isOther) return;

@@ -5,8 +5,8 @@ import type { HubDeps } from "../../deps.ts";
 import { publishUpload, tidyEnded } from "./publish-upload.ts";
 
 /**
- * Has a store that takes files directly check what was put, and makes it the file. If another call was faster, the file is
- * the one that was announced too. Why: ADR 0041, ADR 0093.
+ * Has an object store that receives files directly check the bytes, and makes them the file. If another call was
+ * faster, its file is the announced one as well. Why: ADR 0041, ADR 0093.
  */
 export async function finishUpload(
   deps: HubDeps,
@@ -30,7 +30,10 @@ export async function finishUpload(
   }
 }
 
-/** Finishes uploads under this key whose sender has put everything and not told the hub. True if there was one. */
+/**
+ * Finishes uploads under this key whose sender has put everything without telling the hub. Resolves with true if there
+ * was one.
+ */
 export async function finishUploads(deps: HubDeps, key: ObjectKey & { userId: string }): Promise<boolean> {
   if (deps.objects.servedBy === "hub") return false;
   const uploads = await deps.store.listUploads({ ...key, nowMs: deps.clock.nowMs() });
@@ -40,7 +43,7 @@ export async function finishUploads(deps: HubDeps, key: ObjectKey & { userId: st
   return false;
 }
 
-/** Whether the upload could be finished; what is not there, or is something else, is not an error here. */
+/** Whether the upload could be finished; missing or different bytes are not an error here. */
 export async function tryFinish(deps: HubDeps, upload: StoredObject): Promise<boolean> {
   if (deps.objects.servedBy === "hub") return false;
   try {

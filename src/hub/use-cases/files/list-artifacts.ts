@@ -11,12 +11,12 @@ import { findJob } from "../jobs/find-job.ts";
 import { bytesGone, findGone, hasBytes } from "./bytes-present.ts";
 import { downloadUrl } from "./presign-files.ts";
 
-type Asked = { identity: Identity; origin: Origin; jobId: string };
+type JobCall = { identity: Identity; origin: Origin; jobId: string };
 type Artifact = OutputFile & { path: string; object: StoredObject | null };
 
 /** The files that a job has stored, for a caller who may read the job. */
-export async function listArtifacts(deps: HubDeps, asked: Asked): Promise<ArtifactList["files"]> {
-  const artifacts = await artifactsOf(deps, asked);
+export async function listArtifacts(deps: HubDeps, call: JobCall): Promise<ArtifactList["files"]> {
+  const artifacts = await artifactsOf(deps, call);
   const gone = await findGone(
     deps,
     artifacts.flatMap(({ object }) => object ?? []),
@@ -27,13 +27,13 @@ export async function listArtifacts(deps: HubDeps, asked: Asked): Promise<Artifa
   }));
 }
 
-/** The URL of one of them. */
+/** Makes the URL of one of the files. */
 export async function artifactUrl(
   deps: HubDeps,
-  asked: Asked & { key: string; folderId: string | undefined; hubUrl: string; isPreview: boolean },
+  call: JobCall & { key: string; folderId: string | undefined; hubUrl: string; isPreview: boolean },
 ): Promise<string> {
-  const { jobId, key, folderId } = asked;
-  const artifacts = await artifactsOf(deps, asked);
+  const { jobId, key, folderId } = call;
+  const artifacts = await artifactsOf(deps, call);
   const [found, second] = artifacts.filter(
     ({ object_key, folder_id }) => object_key === key && (folderId ?? folder_id) === folder_id,
   );
@@ -46,8 +46,8 @@ export async function artifactUrl(
     throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted`);
   }
   if (!(await hasBytes(deps, found.object))) throw bytesGone(deps, found.object, found.size);
-  if (!asked.isPreview) return downloadUrl(deps, asked.hubUrl, found.object);
-  return downloadUrl(deps, asked.hubUrl, found.object, previewType(found));
+  if (!call.isPreview) return downloadUrl(deps, call.hubUrl, found.object);
+  return downloadUrl(deps, call.hubUrl, found.object, previewType(found));
 }
 
 function previewType({ object_key: name, size }: Artifact): string {
@@ -57,8 +57,8 @@ function previewType({ object_key: name, size }: Artifact): string {
   throw invalidArgument({ path: "preview", message });
 }
 
-async function artifactsOf(deps: HubDeps, asked: Asked): Promise<Artifact[]> {
-  const { job, document, damaged } = await findJob(deps, { ...asked, to: "read" });
+async function artifactsOf(deps: HubDeps, call: JobCall): Promise<Artifact[]> {
+  const { job, document, damaged } = await findJob(deps, { ...call, to: "read" });
   if (damaged.includes("output_files")) {
     throw new WritError("STORE_CORRUPT", `the list of files of job ${job.id} is damaged in the database`);
   }
@@ -75,7 +75,7 @@ async function artifactsOf(deps: HubDeps, asked: Asked): Promise<Artifact[]> {
   });
 }
 
-/** A policy may allow other places too; what is there keeps its whole key. */
+/** The key below the job's prefix. A policy may allow other places too; files there keep their whole key. */
 function keyBelow(prefix: string | undefined, key: string): string {
   const above = prefix === undefined || prefix.endsWith("/") ? (prefix ?? "") : `${prefix}/`;
   return key.startsWith(above) ? key.slice(above.length) : key;

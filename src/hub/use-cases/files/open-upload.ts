@@ -5,7 +5,7 @@ import { type HubDeps, rulesNow } from "../../deps.ts";
 import type { FileTicket } from "./file-ticket.ts";
 import { uploadGone } from "./upload-ended.ts";
 
-/** The upload that a URL is for, complete or not, if it still exists. One of a job ends with its attempt. */
+/** The upload of a URL, complete or not, if it still exists. An upload of a job ends with its attempt. */
 export async function openUpload(deps: HubDeps, ticket: FileTicket): Promise<StoredObject> {
   await checkAttempt(deps, ticket);
   const upload = await deps.store.getObject({ id: ticket.id ?? "", nowMs: deps.clock.nowMs() });

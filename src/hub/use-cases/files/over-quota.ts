@@ -6,12 +6,14 @@ import type { HubDeps } from "../../deps.ts";
 import { callerOf } from "../access/caller-of.ts";
 import { uploadGone } from "./upload-ended.ts";
 
-type Asked = { identity: Identity; origin: Origin; owner: { tenantId: string; jobId: string | null } };
+type UploadCall = { identity: Identity; origin: Origin; owner: { tenantId: string; jobId: string | null } };
 
-/** The ids of uploads that may begin. A tenant that has no room for them is refused, and that is recorded. */
+/**
+ * The ids of uploads that may begin. If the tenant has no room for them, the call is refused and the refusal recorded.
+ */
 export async function checkOutcome(
   deps: Pick<HubDeps, "refusals">,
-  { identity, origin, owner }: Asked,
+  { identity, origin, owner }: UploadCall,
   outcome: UploadOutcome,
 ): Promise<string[]> {
   if (outcome.kind === "opened") return outcome.ids;

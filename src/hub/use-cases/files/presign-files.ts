@@ -11,7 +11,10 @@ import { type FileTicket, makeTicket, urlSec } from "./file-ticket.ts";
 import { finishUploads } from "./finish-upload.ts";
 import { checkOutcome } from "./over-quota.ts";
 
-/** For whom URLs are made: a person, or the attempt of a job. A null reader reads what anybody in the tenant stores. */
+/**
+ * The owner of the URLs: a person, or the attempt of a job. A null reader may read the files of every user in the
+ * tenant.
+ */
 type FileOwner = {
   tenantId: string;
   userId: string;
@@ -25,16 +28,16 @@ type PresignCall = {
   identity: Identity;
   origin: Origin;
   requests: FileUrlRequest[];
-  /** The hash that the file must have which is meant by a GET or HEAD; without one, the newest is. */
+  /** The hash of the file that a GET or HEAD is for; without one it is the newest file. */
   wantedSha256?(request: FileUrlRequest): string | undefined;
-  /** Where the caller has reached the hub, without a path. */
+  /** The hub's address as the caller has reached it, without a path. */
   hubUrl: string;
 };
 
-/** How long an upload may rest before what has arrived of it is removed. */
+/** How long an upload may pause before its bytes are removed. */
 export const uploadRestMs = 24 * 3_600_000;
 
-/** A person's own files; an administrator of the tenant reads everybody's. */
+/** A person owns files; an administrator of the tenant may read those of every user. */
 export function ownerOf({ tenantId, userId, role }: Identity): FileOwner {
   const readerId = role === "admin" ? null : userId;
   return { tenantId: tenantId ?? defaultTenant, userId, readerId, jobId: null, attempt: null };
@@ -78,7 +81,7 @@ function placeOf(
   return { tenantId, userId, jobId, attempt, ...key };
 }
 
-/** A store that takes files directly must be told beforehand what it may accept. */
+/** An object store that receives files directly needs their size and hash in advance. */
 function checkSizes({ objects }: HubDeps, requests: FileUrlRequest[]): void {
   if (objects.servedBy === "hub") return;
   for (const [index, { method, size, sha256 }] of requests.entries()) {
@@ -90,7 +93,7 @@ function checkSizes({ objects }: HubDeps, requests: FileUrlRequest[]): void {
   }
 }
 
-/** The file that is meant by a GET or HEAD. */
+/** The file that a GET or HEAD is for. */
 async function findFile(
   deps: HubDeps,
   owner: FileOwner,
@@ -133,7 +136,7 @@ async function putUrl(deps: HubDeps, call: PresignCall, upload: Upload): Promise
   };
 }
 
-/** URLs of the store itself. Of several calls that begin an upload in parts at the same time, all use the first one's. */
+/** URLs of the object store itself. Simultaneous calls that begin an upload in parts all use the first one's. */
 async function storeUrls(
   { objects, store, clock }: HubDeps & { objects: StoreServed },
   upload: Upload,
@@ -168,7 +171,7 @@ async function readUrl(
   };
 }
 
-/** Where the bytes of a file can be read for the next minutes: as a download, or as a picture of a type. */
+/** The URL at which the bytes of a file can be read for the next minutes: as a download, or as a picture of a type. */
 export async function downloadUrl(
   deps: HubDeps,
   hubUrl: string,

@@ -7,8 +7,8 @@ const dayMs = 86_400_000;
 type WholeFile = { storedAs: string; size: number; sha256: string };
 
 /**
- * Makes bytes that have arrived the file of their upload, unless others came first: then they must be the same. Which of
- * several come first is decided by the row, at one moment, and by nothing that was looked at before. Why: ADR 0093.
+ * Makes arrived bytes the file of their upload, unless others came first: then they must be equal. The row alone
+ * decides which came first, at one moment; earlier reads do not count. Why: ADR 0093.
  */
 export async function publishUpload(
   deps: HubDeps,
@@ -29,7 +29,7 @@ export async function publishUpload(
   return { size, sha256 };
 }
 
-/** Removes what a call that failed has left, if its upload has ended meanwhile. Returns the file, if there is one. */
+/** Removes the leftovers of a failed call if its upload has ended meanwhile. Returns the file, if there is one. */
 export async function tidyEnded(deps: HubDeps, upload: StoredObject): Promise<StoredObject | null> {
   const { store, clock } = deps;
   return orNull(deps, upload, async () => {
@@ -44,7 +44,7 @@ function tidy({ objects }: HubDeps, upload: StoredObject, file: StoredObject | n
   return file === null ? objects.remove(upload) : objects.tidy(file);
 }
 
-/** What is left over goes with its row at the latest, so the sender of a file need not hear of it. */
+/** Leftovers are removed with their row at the latest, so an error here does not reach the sender. */
 async function orNull<T>(
   { failures }: HubDeps,
   upload: StoredObject,

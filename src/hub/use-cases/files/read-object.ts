@@ -10,7 +10,7 @@ export type ReadableObject = {
   read(start: number, end: number): AsyncGenerator<Buffer>;
 };
 
-/** The file that a URL is for. */
+/** Opens the file of a URL. */
 export async function openObject(deps: HubDeps, ticket: FileTicket): Promise<ReadableObject> {
   const { objects } = deps;
   const file = await deps.store.getObject({ id: ticket.id ?? "", nowMs: deps.clock.nowMs() });
@@ -23,7 +23,7 @@ export async function openObject(deps: HubDeps, ticket: FileTicket): Promise<Rea
   return { file, size, read: (start, end) => objects.read(file, { start, end }) };
 }
 
-/** Only asked about, never read here: the store itself serves it. */
+/** The object store serves the bytes itself, so they are never read here. */
 // biome-ignore lint/correctness/useYield: it fails before the first piece
 async function* unread(): AsyncGenerator<Buffer> {
   throw new WritError("NOT_FOUND", "this hub's files are in its object store; ask for a new URL");

@@ -18,7 +18,7 @@ type ReceiveCall = {
   origin: Origin;
   /** Null if the sender did not say how large the file is. */
   total: number | null;
-  /** The first byte after what this request contains; null for all that is left. */
+  /** The offset after this request's bytes; null for everything that is left. */
   end: number | null;
 } & Pick<ArrivingBytes, "offset" | "bytes">;
 
@@ -34,7 +34,7 @@ export async function receiveUpload(deps: HubDeps, call: ReceiveCall): Promise<A
   if (objects.servedBy !== "hub") throw notHere();
   const upload = await openUpload(deps, call.ticket);
   const total = upload.state === "arriving" ? await reserve(deps, call, upload) : null;
-  // It may have ended since it was looked at.
+  // The upload may have ended after it was opened.
   if (total === null) return compareWithFile({ ...deps, objects }, call, await openUpload(deps, call.ticket));
   const { offset, bytes } = call;
   try {
@@ -47,7 +47,7 @@ export async function receiveUpload(deps: HubDeps, call: ReceiveCall): Promise<A
   }
 }
 
-/** How far an upload has come, for somebody who wants to continue it. */
+/** How far an upload has come, for a sender that wants to continue it. */
 export async function uploadProgress(
   deps: HubDeps,
   ticket: FileTicket,
@@ -81,7 +81,7 @@ async function reserve(deps: HubDeps, call: ReceiveCall, upload: StoredObject): 
   return total;
 }
 
-/** A part that says where it ends may end there; anything else that ends early was cut off. */
+/** A part with a declared end may end there; any other body that ends early was cut off. */
 function checkEnd({ end }: ReceiveCall, arrived: Arrived, total: number): Arrived {
   if (end === arrived.size) return { size: arrived.size, sha256: null };
   throw new WritError(

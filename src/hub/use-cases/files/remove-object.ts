@@ -2,7 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { HubDeps } from "../../deps.ts";
 import type { FileTicket } from "./file-ticket.ts";
 
-/** Deletes what the holder of the URL has stored under a key. The bytes are removed a little later. */
+/** Deletes the URL owner's files under a key. The bytes are removed a little later. */
 export async function removeObject(deps: HubDeps, ticket: FileTicket): Promise<void> {
   const { tenantId, folderId, objectKey, userId } = ticket;
   const nowMs = deps.clock.nowMs();

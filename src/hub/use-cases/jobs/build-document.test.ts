@@ -40,7 +40,7 @@ test.each([
   expect(job.requestHash).toBe(sha256Hex(canonicalize(submission as unknown as JsonValue)));
 });
 
-test("O-24: a delay counts from the hub's clock, and the same submission again is the same request", () => {
+test("O-24: a delay counts from the hub's clock, and a repeated submission is the same request", () => {
   const submission = arrived('{"type":"a","delay_ms":300000,"idempotency_key":"k"}');
   const first = buildDocument(submission, author, { jobId, nowMs: 1_000 });
   const again = buildDocument(submission, author, { jobId, nowMs: 2_000 });
@@ -48,6 +48,6 @@ test("O-24: a delay counts from the hub's clock, and the same submission again i
   expect(again.requestHash).toBe(first.requestHash);
 });
 
-test("a job without a name has no request to compare with", () => {
+test("a job without an idempotency key stores no request to compare with", () => {
   expect(buildDocument(arrived('{"type":"a"}'), author, { jobId, nowMs: 1_000 }).requestHash).toBeNull();
 });

@@ -22,7 +22,7 @@ import { parseJson } from "../../../signing/parse-json.ts";
 
 export type Author = { tenantId: string; userId: string };
 
-/** What a transport has filled into a submission by itself: it applies, but the producer did not ask for it. */
+/** Defaults that a transport has filled into a submission: they apply, but the producer did not choose them. */
 export type Defaulted = { maxAttempts: boolean; limits: readonly (keyof LimitsText)[] };
 
 type Making = { jobId: string; nowMs: number; defaulted?: Defaulted | undefined };
@@ -60,7 +60,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
   };
 }
 
-/** Most jobs have none, and the field costs something on the way to the store. */
+/** Most jobs have no inputs, and an empty field would cost time on the way to the store. */
 function inputsIn(document: JobDocument): Pick<NewJob, "inputs"> {
   const inputs = inputsOf(document);
   if (inputs.length === 0) return {};
@@ -70,18 +70,18 @@ function inputsIn(document: JobDocument): Pick<NewJob, "inputs"> {
 const writeDocument = canonicalWriter(Object.keys(jobDocument.shape));
 const writeSubmission = canonicalWriter(Object.keys(jobSubmission.shape));
 
-/** The bulk of most jobs is in the document and in the request that is hashed; its text is made once for both. */
+/** The largest part of most jobs is both in the document and in the hashed request, so its text is made once. */
 function sharedPart({ params, run }: JobSubmission): KnownPart | undefined {
   const value = typeof params === "object" && params !== null ? params : run;
   return value === undefined ? undefined : { value, text: canonicalize(value as JsonValue) };
 }
 
-/** A call that is repeated is the same request, although a tracing library gives each try a span of its own. */
+/** The hash leaves out the trace: a repeated call is the same request although each try has a span of its own. */
 export function requestText(submission: JobSubmission, known?: KnownPart): string {
   return writeSubmission({ ...submission, traceparent: undefined }, known);
 }
 
-/** A list reads documents up to this size whole; that costs less than keeping a summary of each beside it. */
+/** A list reads documents up to this size whole; that costs less than storing a summary of each. */
 export const smallDocumentBytes = 2048;
 
 /** Which fields a list cuts depends on their values, and not on how they came. */
@@ -122,7 +122,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     on_disconnect: onDisconnectIn(submission, run),
     steps: submission.steps,
     metadata: submission.metadata,
-    // Some kinds have the params inside `run`; a job of any other kind may carry some for its own use.
+    // Some kinds have the params inside `run`; jobs of other kinds may have params for their own use.
     params: rulesOf(run.kind).takesParams ? undefined : submission.params,
     output_location: outputLocationIn(submission, run, jobId),
     storage_access_policy: submission.storage_access_policy,
@@ -149,7 +149,7 @@ function onDisconnectIn({ on_disconnect: chosen }: JobSubmission, run: RunSpec) 
   return chosen === defaultOnDisconnect({ run }) ? undefined : chosen;
 }
 
-/** Files that are to be kept, and the changes of a coding agent, need a place; a job that names none gets one of its own. */
+/** Collected files, and the changes of a coding agent, need a place; a job that names none gets its own. */
 function outputLocationIn({ output_location }: JobSubmission, run: RunSpec, jobId: string) {
   const hasFiles = run.collect !== undefined || run.kind === "delegate";
   if (output_location !== undefined || !hasFiles) return output_location;
@@ -161,7 +161,7 @@ function timeoutOf(submission: JobSubmission, max: number): number {
   return submission.timeout_sec ?? Math.min(documentDefaults.timeoutSec, max);
 }
 
-/** Keys are stored as hashes of one form; a producer's own key is hashed together with its tenant. */
+/** Keys are stored as hashes; a producer's key is hashed together with its tenant. */
 export function idempotencyKeyOf(given: string | undefined, tenantId: string, jobId: string): string {
   if (given === undefined) return `sha256:${sha256Hex(jobId)}`;
   if (/^sha256:[0-9a-f]{64}$/.test(given)) return given;

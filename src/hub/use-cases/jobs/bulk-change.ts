@@ -16,7 +16,7 @@ type BulkCall = {
   identity: Identity;
   origin: Origin;
   act: BulkAct;
-  /** Either of these says which jobs. */
+  /** Exactly one of `ids` and `filter` chooses the jobs. */
   ids?: readonly string[] | undefined;
   filter?: BulkFilter | undefined;
   isDryRun: boolean;
@@ -26,14 +26,16 @@ type BulkOutcome = {
   /** How many jobs were chosen. */
   matched: number;
   done: number;
-  /** What was not done, and why. */
+  /** The jobs that were left unchanged, and why. */
   left: { id: string; why: string }[];
-  /** There are more jobs than one call changes. */
+  /** Whether there are more jobs than one call changes. */
   more: boolean;
 };
 
-/** Enough to fill a commit of the store, and few enough for other calls not to wait long. */
-const lanesMax = 16;
+/**
+ * How many changes run at once: enough to fill a commit of the store, and few enough that other calls do not wait long.
+ */
+const atOnceMax = 16;
 
 /** The states that each act applies to. A filter finds only jobs in these. */
 const statesOf = {
@@ -41,14 +43,14 @@ const statesOf = {
   retry: ["failed", "quarantined"],
 } as const satisfies Record<BulkAct, readonly JobState[]>;
 
-/** Cancels or retries many jobs. Each is changed as if it were the only one, so one that is refused stops no other. */
+/** Cancels or retries many jobs. Each is changed by itself, so a refused job does not stop the others. */
 export async function bulkChange(deps: HubDeps, call: BulkCall): Promise<BulkOutcome> {
   const { ids, more } = await choose(deps, call);
   const outcome: BulkOutcome = { matched: ids.length, done: 0, left: [], more };
   if (call.isDryRun) return call.ids === undefined ? outcome : judgeAll(deps, call, outcome, ids);
   const afterSeq = deps.feed.lastSeq;
   const rest = ids.values();
-  const lanes = Array.from({ length: lanesMax }, async () => {
+  const lanes = Array.from({ length: atOnceMax }, async () => {
     for (const id of rest) await changeOne(deps, call, { id, outcome });
   });
   try {
@@ -59,7 +61,7 @@ export async function bulkChange(deps: HubDeps, call: BulkCall): Promise<BulkOut
   return outcome;
 }
 
-/** What the act would find: of ids that were only named, those that are there, that the caller may change, and that can be changed. */
+/** The result of a dry run: of the named ids, those that exist, that the caller may change, and that can be changed. */
 async function judgeAll(
   deps: HubDeps,
   { identity, origin, act }: BulkCall,
@@ -77,13 +79,13 @@ async function judgeAll(
   return { ...outcome, matched: ids.length - outcome.left.length };
 }
 
-/** One record for the whole act, behind those of its jobs: they lie between `after_seq` and it. */
+/** Writes one record for the whole act after those of its jobs, which lie between `after_seq` and it. */
 async function recordBulk(
   deps: HubDeps,
   { identity, origin, act, filter }: BulkCall,
   { outcome: { matched, done, left }, afterSeq }: { outcome: BulkOutcome; afterSeq: number },
 ): Promise<void> {
-  // The trail has no values from request bodies: of a filter, the names of its fields.
+  // The trail has no values from request bodies, so it gets the names of the filter's fields.
   const filterFields = filter === undefined ? {} : { filter_fields: Object.keys(filter) };
   const details = { act, matched, done, left: left.length, after_seq: afterSeq, ...filterFields };
   await recordEvent(deps, { event: "JOBS_CHANGED", origin, tenantId: identity.tenantId, details });
@@ -94,7 +96,7 @@ async function choose(deps: HubDeps, call: BulkCall): Promise<{ ids: string[]; m
   if (ids !== undefined) return { ids: [...new Set(ids)], more: false };
   const states: readonly JobState[] = statesOf[act];
   const status = filter.status?.filter((state) => states.includes(stateBehind(state))) ?? [...states];
-  // Somebody who retries everything means what has failed, not what was stopped on purpose.
+  // A retry by filter means failed jobs, not those that were cancelled on purpose.
   const fail_code = filter.fail_code ?? (act === "retry" ? "!CANCELLED" : undefined);
   return findJobIds(deps, { identity, filter: { ...filter, status, fail_code }, limit: bulkJobsMax });
 }
@@ -112,7 +114,7 @@ async function changeOne(
   else outcome.left.push({ id, why });
 }
 
-/** Null if it was done. */
+/** Null if the job was changed. */
 async function refusalOf(
   deps: HubDeps,
   caller: Pick<BulkCall, "identity" | "origin">,
@@ -122,7 +124,7 @@ async function refusalOf(
     await act();
     return null;
   } catch (thrown) {
-    // No transport sees it pass, and it must not matter whether jobs of others are tried one by one or many at once.
+    // The refusal passes no transport, and must be recorded as if each job had been tried by itself.
     const error = await recordDenial(deps, caller, thrown);
     if (!(error instanceof WritError)) throw error;
     return `${codeOf(error)}: ${error.message}`;

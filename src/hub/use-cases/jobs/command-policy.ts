@@ -4,7 +4,10 @@ import type { JobSubmission } from "../../../contract/shapes/submit-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { HubSettings } from "../../settings/settings.ts";
 
-/** Where a bare name in an allow list may also be called by its full path. A copy elsewhere is another program. */
+/**
+ * In these folders, a bare name of an allow list may also be called by its full path. A copy elsewhere is another
+ * program.
+ */
 const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
 /**

@@ -23,7 +23,7 @@ export async function countStates(deps: HubDeps, request: Request): Promise<JobC
 
 const none: Count = { count: 0, is_more: false };
 
-/** The store has a cancelled job as failed, and tells it by its code. */
+/** Counts failed and cancelled jobs, which the store distinguishes by their code. */
 async function countFailed(
   deps: HubDeps,
   request: Request,
@@ -35,7 +35,7 @@ async function countFailed(
   const coded = (fail_code: "CANCELLED" | "!CANCELLED") =>
     countState(deps, { ...request, filter: { ...request.filter, fail_code } }, "failed");
   const cancelled = await coded("CANCELLED");
-  // The sum is often known without counting; where counting ended early, the difference says nothing.
+  // The sum is often known without counting; if counting ended early, the difference is meaningless.
   const failed = cancelled.is_more
     ? await coded("!CANCELLED")
     : { count: Math.max(0, all.count - cancelled.count), is_more: all.is_more };

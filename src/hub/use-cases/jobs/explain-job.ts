@@ -5,15 +5,15 @@ import type { HubDeps } from "../../deps.ts";
 import { judgeWorkers } from "./judge-workers.ts";
 import { type JudgedWorker, nextText, type Waiting, waitReasons } from "./wait-reasons.ts";
 
-/** How many workers are shown one by one; if there are more, those that come closest to fitting. */
+/** The most workers that are listed; of more, those that come closest to fitting. */
 const workersShownMax = 50;
 
 /** Why a job is in its current state: as a sentence, as codes, and as data. */
 export async function explainJob(deps: HubDeps, { job, damaged }: StoredJob): Promise<WhyView> {
-  if (job.status !== "pending") return settled(job);
+  if (job.status !== "pending") return viewWithoutReasons(job);
   if (damaged.includes("row") || damaged.includes("document")) return heldByDamage(job);
   const position = await deps.store.getQueuePosition({ jobId: job.id });
-  if (position === null) return settled(job);
+  if (position === null) return viewWithoutReasons(job);
   const nowMs = deps.clock.nowMs();
   const waiting: Waiting = {
     job,
@@ -41,10 +41,15 @@ export async function explainJob(deps: HubDeps, { job, damaged }: StoredJob): Pr
 
 function heldByDamage(job: JobRecord): WhyView {
   const text = "Its stored document is damaged, so no worker is given it; cancel it, or restore a backup.";
-  return { ...settled(job), summary: text, held_by: "damaged", reasons: [{ code: "damaged", text }] };
+  return {
+    ...viewWithoutReasons(job),
+    summary: text,
+    held_by: "damaged",
+    reasons: [{ code: "damaged", text }],
+  };
 }
 
-function settled(job: JobRecord): WhyView {
+function viewWithoutReasons(job: JobRecord): WhyView {
   return {
     status: job.status,
     summary: summaryOf(job),

@@ -17,7 +17,7 @@ import { checkAccess } from "./find-job.ts";
 
 /**
  * The receipt of the last attempt that has one, with everything needed to check it without the hub, even if the job was
- * deleted. The hub signs the document and the grant now; both must still match their seals, or somebody with access to
+ * deleted. The hub signs the document and the grant now; both must still match their seals, or a person with access to
  * the database could have anything signed. Why: ADR 0013.
  */
 export async function exportBundle(
@@ -70,7 +70,7 @@ function hasHidden(document: string): boolean {
   return hiddenIn((JSON.parse(document) as JobDocument).run).length > 0;
 }
 
-/** A job, or what is left of it, as far as its receipt is concerned. */
+/** The parts of a job, or of a deleted job, that its receipt needs. */
 type Proven = Omit<ForgottenJob, "receipt"> & {
   receipt: string | null;
   result: string | null;

@@ -5,10 +5,10 @@ import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { unknownJob } from "../access/unknown-job.ts";
 
-type Asked = { identity: Identity; jobId: string; origin: Origin };
+type JobCall = { identity: Identity; jobId: string; origin: Origin };
 
-/** The job, if this caller may read or change it. One of another tenant is not even loaded: it does not exist. */
-export async function findJob(deps: HubDeps, input: Asked & { to: "read" | "change" }): Promise<StoredJob> {
+/** The job, if this caller may read or change it. A job of another tenant is treated as missing. */
+export async function findJob(deps: HubDeps, input: JobCall & { to: "read" | "change" }): Promise<StoredJob> {
   const { identity, jobId } = input;
   const stored = await deps.store.getJob({ jobId, tenantId: identity.tenantId });
   if (stored === null) throw await unknownJob(deps, input);
@@ -19,7 +19,7 @@ export async function findJob(deps: HubDeps, input: Asked & { to: "read" | "chan
 /** Throws if this caller may not do this to a job of this owner. */
 export async function checkAccess(
   deps: HubDeps,
-  input: Asked & { to: "read" | "change" },
+  input: JobCall & { to: "read" | "change" },
   owner: { tenantId: string; userId: string },
 ): Promise<void> {
   const access = accessToJob(input.identity, owner, input.to);

@@ -7,12 +7,12 @@ import type { HubDeps } from "../../deps.ts";
 import { mayServe, seenBy } from "../access/tenant-wall.ts";
 import type { JudgedWorker } from "./wait-reasons.ts";
 
-/** Those that come closest to taking the job first. A tenant sees nothing of the workers of others. */
+/** Judges the workers for a job, closest first. A tenant does not see the workers of others. */
 export async function judgeWorkers(deps: HubDeps, job: JobRecord): Promise<JudgedWorker[]> {
   return judgeFor(deps, parseQueueKey(job.queueKey), await deps.store.listWorkers());
 }
 
-/** The same for all jobs of a queue: what a worker needs for them is the same. */
+/** The judgement is the same for all jobs of a queue, because they require the same. */
 export function judgeFor(
   { keys, clock }: Pick<HubDeps, "keys" | "clock">,
   queue: QueueFacts,

@@ -11,7 +11,7 @@ import { showListed } from "./show-job.ts";
 type ListRequest = {
   identity: Identity;
   filter: ListFilter;
-  /** Only these jobs; others that do not exist or are not the caller's are left out. */
+  /** Only these jobs; ids that do not exist or are not the caller's are left out. */
   ids?: readonly string[] | undefined;
   limit: number;
   offset?: number | undefined;
@@ -20,15 +20,15 @@ type ListRequest = {
 
 type ListedPage = {
   jobs: ListedJob[];
-  /** Instead of `jobs`, if the store can show them. */
+  /** Set instead of `jobs` if the store can show them. */
   shown?: ShownJobs | undefined;
   nextCursor: string | null;
   lastEventSeq: number;
 };
 
 /**
- * The jobs that the caller may see, newest first, with the cursor of the next page. Only the page without a cursor is the
- * last: others may be short, because one call looks at a limited number of jobs. Why: ADR 0031, ADR 0070.
+ * The jobs that the caller may see, newest first, with the cursor of the next page. The last page is the one without a
+ * cursor: others may be short, because one call examines a limited number of jobs. Why: ADR 0031, ADR 0070.
  */
 export async function listJobs(
   deps: HubDeps,
@@ -47,7 +47,7 @@ export async function listJobs(
 
 type ShownPage = Omit<ListedPage, "jobs" | "shown"> & { text: string };
 
-/** The same as the text of a JSON array, as the caller may see the jobs. */
+/** The same page as the text of a JSON array. */
 export async function listJobsText(deps: HubDeps, request: ListRequest): Promise<ShownPage> {
   const { jobs, shown, ...page } = await listJobs(deps, request, { isShown: true });
   const texts = await inTurns<ShownJobs[number], string>(shown ?? jobs, async (job) =>
@@ -56,14 +56,18 @@ export async function listJobsText(deps: HubDeps, request: ListRequest): Promise
   return { ...page, text: `[${texts.join(",")}]` };
 }
 
-type Asked = Pick<ListRequest, "identity" | "filter" | "ids">;
+type ListScope = Pick<ListRequest, "identity" | "filter" | "ids">;
 
-/** How many jobs fit the filter; counting ends at a bound, and then there may be more. */
-export async function countJobs(deps: HubDeps, asked: Asked): Promise<{ count: number; isMore: boolean }> {
-  const visible = visibleFilter(asked);
+/** How many jobs match the filter; counting ends at a bound, and `isMore` says so. */
+export async function countJobs(
+  deps: HubDeps,
+  scope: ListScope,
+): Promise<{ count: number; isMore: boolean }> {
+  const visible = visibleFilter(scope);
   if (visible === null) return { count: 0, isMore: false };
   if (visible.pendingPart !== "waiting") return deps.store.countJobs(visible);
-  // How many are pending is mostly known, and few are scheduled: that is less work than counting those that wait.
+  // The number of pending jobs is mostly known, and few are scheduled: their difference is cheaper than counting the
+  // waiting ones.
   const all = await deps.store.countJobs({ ...visible, pendingPart: undefined });
   const scheduled = await deps.store.countJobs({
     ...visible,
@@ -74,28 +78,28 @@ export async function countJobs(deps: HubDeps, asked: Asked): Promise<{ count: n
   return { count: Math.max(0, all.count - scheduled.count), isMore: false };
 }
 
-/** How often the store is asked for more of a filter that few of many jobs fit. */
+/** How many pages the store is asked for when few of many jobs match. */
 const idPagesMax = 50;
 
-/** The ids of the jobs that fit the filter, newest first, up to a limit. */
+/** The ids of the jobs that match the filter, newest first, up to a limit. */
 export async function findJobIds(
   deps: HubDeps,
-  asked: Asked & { limit: number },
+  scope: ListScope & { limit: number },
 ): Promise<{ ids: string[]; more: boolean }> {
-  const visible = visibleFilter(asked);
+  const visible = visibleFilter(scope);
   const ids: string[] = [];
   let before: number | null | undefined;
   for (let page = 0; page < idPagesMax && visible !== null && before !== null; page++) {
-    if (ids.length === asked.limit) break;
-    const found = await deps.store.listJobIds({ ...visible, before, limit: asked.limit - ids.length });
+    if (ids.length === scope.limit) break;
+    const found = await deps.store.listJobIds({ ...visible, before, limit: scope.limit - ids.length });
     ids.push(...found.ids);
     before = found.nextBefore;
   }
   return { ids, more: before !== null && before !== undefined };
 }
 
-/** The filter for the jobs that the caller may see; null if these are none. */
-function visibleFilter({ identity, filter, ids }: Asked): Omit<JobFilter, "limit"> | null {
+/** The filter for the jobs that the caller may see; null if the caller may see none. */
+function visibleFilter({ identity, filter, ids }: ListScope): Omit<JobFilter, "limit"> | null {
   const { tenantId, userId } = visibleTo(identity);
   const { user_id, tenant_id } = filter;
   if (userId !== undefined && user_id !== undefined && user_id !== userId) return null;
@@ -124,7 +128,7 @@ function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
   };
 }
 
-/** Both parts of `pending` are all of it. */
+/** With both parts of `pending`, the whole state is listed. */
 function statesOf(listed: ListFilter["status"]): Pick<JobFilter, "statuses" | "pendingPart"> {
   if (listed === undefined) return {};
   const parts = pendingParts.filter((part) => listed.includes(part) && !listed.includes("pending"));
@@ -134,7 +138,7 @@ function statesOf(listed: ListFilter["status"]): Pick<JobFilter, "statuses" | "p
   };
 }
 
-/** These take a few milliseconds; then other calls are served. */
+/** This many take a few milliseconds; then other calls are served. */
 const summariesPerTurn = 50;
 
 /** What the caller may see of listed jobs. */
@@ -158,7 +162,7 @@ async function inTurns<Job, Shown>(
   return shown;
 }
 
-/** A user sees its own jobs, others all of their tenant, or of every tenant if they are bound to none. */
+/** A user sees its own jobs; other roles see all jobs of their tenant, or of every tenant if they are bound to none. */
 export function visibleTo(identity: Identity): { tenantId?: string; userId?: string } {
   return {
     tenantId: identity.tenantId ?? undefined,

@@ -9,7 +9,10 @@ import { showJob } from "./show-job.ts";
 const wholeJobsMax = 50;
 const wholeBytesMax = 4 * 1024 ** 2;
 
-/** The same list with everything in it: few jobs and few bytes, read one by one, so that nobody waits for all of them. */
+/**
+ * The list with whole jobs: a limited number of jobs and bytes, read one by one, so that other calls are served in
+ * between.
+ */
 export async function listWholeJobs(
   deps: HubDeps,
   request: Parameters<typeof listJobs>[1],
@@ -19,7 +22,7 @@ export async function listWholeJobs(
   }
   const { identity } = request;
   const page = await listJobs(deps, request);
-  // Jobs are read after this event: they may be newer than it, never older.
+  // Jobs are read after this event, so they may be newer than it, but never older.
   const { lastEventSeq } = page;
   const jobs: JobSummary[] = [];
   let bytes = 0;

@@ -13,7 +13,7 @@ type OutputRequest = {
   origin: Origin;
   jobId: string;
   stream: OutputStream;
-  /** The latest by default. */
+  /** The attempt (default: the latest). */
   attempt?: number;
 };
 
@@ -30,7 +30,7 @@ export type Output = {
 export async function openOutput(deps: HubDeps, request: OutputRequest): Promise<Output> {
   const stored = await findJob(deps, { ...request, to: "read" });
   const { job } = stored;
-  // A job that nobody has claimed yet has no attempt; a follower means the first one.
+  // A job that no worker has claimed yet has no attempt; a follower means the first one.
   const attempt = request.attempt ?? Math.max(1, job.attempt);
   const output = { jobId: job.id, attempt, stream: request.stream };
   refuseNeverStarted(job, attempt);
@@ -49,7 +49,10 @@ export async function openOutput(deps: HubDeps, request: OutputRequest): Promise
   };
 }
 
-/** A job that waits has its next attempt still to come. Any other above its latest would be waited for in vain. */
+/**
+ * Refuses an attempt that will not start. A waiting job has its next attempt ahead; other higher numbers will never
+ * exist.
+ */
 function refuseNeverStarted({ id, status, attempt: latest }: JobRecord, attempt: number): void {
   const highest = status === "pending" ? latest + 1 : Math.max(1, latest);
   if (attempt <= highest) return;

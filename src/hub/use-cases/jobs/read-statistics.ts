@@ -16,16 +16,16 @@ type Request = {
   range: StatisticsRange;
   type: string | undefined;
 };
-type Asked = { tenantId: string | null; type: string | undefined };
+type Scope = { tenantId: string | null; type: string | undefined };
 
 /**
- * What happened in the caller's tenant; for a caller who sees all tenants, in all of them or in one. It reads a limited
- * number of stored periods, however long the history is.
+ * The statistics of the caller's tenant; for a caller who sees all tenants, of all of them or of one. It reads a
+ * limited number of stored periods, however long the history is.
  */
 export async function readStatistics(deps: HubDeps, request: Request): Promise<StatisticsReport> {
   const { spanMs, lengthMs, stepMs } = ranges[request.range];
-  const asked = { tenantId: tenantOf(request), type: request.type };
-  const { tenantId } = asked;
+  const scope = { tenantId: tenantOf(request), type: request.type };
+  const { tenantId } = scope;
   const until = periodStart(deps.clock.nowMs(), stepMs) + stepMs;
   const from = until - spanMs;
   const stored = await deps.store.readStatistics({ tenantId, lengthMs, from, until });
@@ -40,8 +40,8 @@ export async function readStatistics(deps: HubDeps, request: Request): Promise<S
     stepMs,
     steps: stepsOf(periods, { from, stepMs, count: spanMs / stepMs }),
     whole: sumOf(periods),
-    before: await countsBefore(deps, { ...asked, from, spanMs }),
-    now: await readNow(deps, asked),
+    before: await countsBefore(deps, { ...scope, from, spanMs }),
+    now: await readNow(deps, scope),
     states: await readStates(deps, tenantId),
   };
 }
@@ -72,10 +72,10 @@ function sumOf(periods: Stored[]): Period {
   return sum;
 }
 
-/** The counts of the span before, to compare with; to the length of the periods that still reach so far. */
+/** The counts of the previous span, to compare with, at the finest length of periods that are still kept. */
 async function countsBefore(
   deps: HubDeps,
-  { tenantId, type, from, spanMs }: Asked & { from: number; spanMs: number },
+  { tenantId, type, from, spanMs }: Scope & { from: number; spanMs: number },
 ): Promise<Counts | null> {
   const resolution = resolutions.find(({ keptMs }) => keptMs >= 2 * spanMs);
   if (resolution === undefined) return null;
@@ -86,7 +86,7 @@ async function countsBefore(
   return sumOf(periods).of(type).counts;
 }
 
-async function readNow(deps: HubDeps, { tenantId, type }: Asked): Promise<StatisticsReport["now"]> {
+async function readNow(deps: HubDeps, { tenantId, type }: Scope): Promise<StatisticsReport["now"]> {
   const queues = (await deps.store.listQueues()).filter(
     (queue) =>
       (tenantId === null || queue.tenantId === tenantId) && (type === undefined || queue.type === type),
@@ -105,7 +105,7 @@ async function readNow(deps: HubDeps, { tenantId, type }: Asked): Promise<Statis
   };
 }
 
-/** Of all tenants these are known; those of one tenant are counted, up to a bound. */
+/** The counts for all tenants are known; those for one tenant are counted, up to a bound. */
 async function readStates(deps: HubDeps, tenantId: string | null): Promise<StatisticsReport["states"]> {
   if (tenantId === null) {
     const { completed, failed, quarantined } = (await deps.store.ping()).jobs;

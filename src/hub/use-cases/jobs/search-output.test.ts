@@ -15,7 +15,7 @@ function outputOf(text: string, pieceBytes: number) {
   };
 }
 
-test("finds every place, wherever the pieces are cut", async () => {
+test("searchOutput finds every match, wherever the pieces are cut", async () => {
   const text = "error: äöü\nok\nerror: 2\nerrerror\n";
   // In bytes: each umlaut has two.
   const places = [0, 17, 29];
@@ -27,7 +27,7 @@ test("finds every place, wherever the pieces are cut", async () => {
   }
 });
 
-test("places do not overlap, and none begins before `from`", async () => {
+test("matches do not overlap, and none begins before `from`", async () => {
   const found = await searchOutput(outputOf("aaaaaaa", 3), { text: "aa", from: 1, clock: still });
   expect(found).toEqual({ offsets: [1, 3, 5], next: null });
   expect(await searchOutput(outputOf("aaa", 3), { text: "a", from: 9, clock: still })).toEqual({
@@ -36,7 +36,7 @@ test("places do not overlap, and none begins before `from`", async () => {
   });
 });
 
-test("stops after 1,000 places and continues where it stopped", async () => {
+test("searchOutput stops after 1,000 matches and continues where it stopped", async () => {
   const output = outputOf("x\n".repeat(1_500), 64);
   const first = await searchOutput(output, { text: "x", from: 0, clock: still });
   expect(first.offsets).toHaveLength(1_000);
@@ -45,7 +45,7 @@ test("stops after 1,000 places and continues where it stopped", async () => {
   expect([...first.offsets, ...second.offsets]).toEqual(Array.from({ length: 1_500 }, (_, i) => i * 2));
 });
 
-test("stops when its time is over, and finds what lies across that place afterwards", async () => {
+test("searchOutput stops when its time is over, and the next call finds a match across that offset", async () => {
   let now = 0;
   const clock = { monotonicMs: () => (now += 100) };
   const output = outputOf(`${"-".repeat(298)}needle${"-".repeat(300)}`, 100);
@@ -60,7 +60,7 @@ test("stops when its time is over, and finds what lies across that place afterwa
   expect(calls).toBeGreaterThan(1);
 });
 
-test("O-29 on request A to Z are found as a to z, and the other way, at the same places", async () => {
+test("O-29 a search that ignores case finds A to Z as a to z, and the reverse, at the same offsets", async () => {
   const search = { text: "ErrOr Ä", from: 0, isCaseIgnored: true, clock: still };
   const found = await searchOutput(outputOf("ö error Ä\nERROR ä\nerror Ä", 4), search);
   expect(found).toEqual({ offsets: [3, 21], next: null });

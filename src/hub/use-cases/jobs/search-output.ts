@@ -1,26 +1,26 @@
 import type { Clock } from "../../../runtime/clock/clock.ts";
 import type { Output } from "./read-output.ts";
 
-/** Bounds of one call: places that it finds, and about how long it reads. */
+/** Bounds of one call: the matches that it finds, and about how long it reads. */
 const offsetsMax = 1_000;
 const searchMs = 250;
 
 type Found = {
-  /** Where the text begins, in bytes. */
+  /** The offsets of the matches, in bytes. */
   offsets: number[];
-  /** Where to continue; null if everything that was written so far has been searched. */
+  /** The offset to continue at; null if all output so far has been searched. */
   next: number | null;
 };
 
 type Search = {
   text: string;
   from: number;
-  /** A to Z are found as a to z, and the other way; other letters only as they are. */
+  /** A to Z match a to z; other letters match only themselves. */
   isCaseIgnored?: boolean;
   clock: Pick<Clock, "monotonicMs">;
 };
 
-/** Finds a literal text in an output, from an offset on. Places do not overlap. */
+/** Finds a literal text in an output, from an offset on. Matches do not overlap. */
 export async function searchOutput(
   output: Pick<Output, "size" | "read">,
   { text, from, isCaseIgnored = false, clock }: Search,
@@ -29,7 +29,7 @@ export async function searchOutput(
   const needle = fold(Buffer.from(text));
   const endAt = clock.monotonicMs() + searchMs;
   const offsets: number[] = [];
-  /** Bytes that may be the beginning of the text, and where they are. */
+  /** Bytes that may be the beginning of a match, and their offset. */
   let rest = Buffer.alloc(0);
   let restAt = from;
   for await (const chunk of output.read(Math.min(from, output.size), output.size)) {
@@ -48,7 +48,7 @@ export async function searchOutput(
   return { offsets, next: null };
 }
 
-/** Byte by byte, so that places stay where they are; bytes of other characters are above these. */
+/** Byte by byte, so that offsets stay the same; bytes of other characters are above these. */
 function lowerCase(bytes: Uint8Array): Uint8Array {
   const folded = Uint8Array.from(bytes);
   for (let at = 0; at < folded.length; at++) {

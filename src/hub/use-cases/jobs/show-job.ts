@@ -9,7 +9,7 @@ import { jobView } from "../../views/job-view.ts";
 
 type Deps = Pick<HubDeps, "outputs" | "damage">;
 
-/** A job as this caller may see it. What of it is damaged is left out, named, and recorded. */
+/** A job as this caller may see it. Damaged parts are left out, named and recorded. */
 export async function showJob(deps: Deps, stored: StoredJob, identity: Identity): Promise<JobView> {
   return recorded(deps, stored.job, await jobView(deps.outputs, stored, identity));
 }

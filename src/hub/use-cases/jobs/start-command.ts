@@ -7,7 +7,7 @@ import type { HubDeps } from "../../deps.ts";
 import { parseShape } from "../access/parse-shape.ts";
 import { type SubmittedJob, submitJobs } from "./submit-jobs.ts";
 
-/** The defaults, which the hub sets and not the client. */
+/** The defaults, which the hub sets so that clients need not. */
 const startDefaults = {
   type: "exec",
   maxAttempts: 1,
@@ -27,7 +27,7 @@ export async function startCommand(
   return job!;
 }
 
-/** Built without the fields that were not given: an idempotency key is compared with all of it. */
+/** Leaves out fields that were not given, because the comparison for an idempotency key covers all fields. */
 function submissionOf(start: StartRequest): JobSubmission {
   const { command, env, cwd, stdin, stdin_from, inputs, collect, limits } = start;
   const { output_location, requires, idempotency_key, traceparent } = start;

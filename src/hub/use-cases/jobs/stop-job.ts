@@ -11,8 +11,8 @@ import { findJob } from "./find-job.ts";
 const beyondLeaseMs = 5_000;
 
 /**
- * Cancels a job and waits until its process tree is dead, or a silent worker has had all its time. Its output may still be
- * on the way then. Returns the job as it is.
+ * Cancels a job and waits until its process tree is dead, or a silent worker has had all its time. Its output may still
+ * be arriving then. Returns the job.
  */
 export async function stopJob(
   deps: HubDeps,

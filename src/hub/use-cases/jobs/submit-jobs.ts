@@ -13,7 +13,7 @@ import { makeDocuments } from "./make-documents.ts";
 
 export type SubmittedJob = { id: string; status: JobState; existed: boolean };
 
-/** Accepts all of these jobs or none; what is answered is on disk. Why: ADR 0062. */
+/** Accepts all of these jobs or none; they are on disk before the answer. Why: ADR 0062. */
 export async function submitJobs(
   deps: HubDeps,
   input: { identity: Identity; submissions: JobSubmission[]; defaulted?: Defaulted; origin: Origin },

@@ -1,18 +1,18 @@
 import type { HubDeps } from "../../deps.ts";
 import { judgeFor } from "./judge-workers.ts";
 
-type Asked = { tenantId: string | null; type: string | undefined };
+type Scope = { tenantId: string | null; type: string | undefined };
 type UnrunnableQueue = { tenantId: string; type: string; jobs: number; why: string };
 
 /** Jobs that wait and that no worker can run as it is now; `queues` names the largest groups. */
 export type UnrunnableJobs = { jobs: number; queues: UnrunnableQueue[] };
 
 const queuesShownMax = 5;
-/** Each queue is compared with each worker; what is beyond this is not counted, so that one call never takes long. */
+/** Each queue is compared with each worker, up to this number, so that one call never takes long. */
 const comparisonsMax = 200_000;
 
-/** A job that waits for a free slot is not one of them, nor is one of a paused type. */
-export async function unrunnableJobs(deps: HubDeps, { tenantId, type }: Asked): Promise<UnrunnableJobs> {
+/** Finds jobs that no worker can run. Jobs that wait for a free slot and jobs of a paused type are not among them. */
+export async function unrunnableJobs(deps: HubDeps, { tenantId, type }: Scope): Promise<UnrunnableJobs> {
   const waiting = (await deps.store.listWaitingQueues()).filter(
     ({ facts }) =>
       (tenantId === null || facts.tenant_id === tenantId) && (type === undefined || facts.type === type),

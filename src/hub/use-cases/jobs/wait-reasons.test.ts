@@ -4,7 +4,7 @@ import { type JudgedWorker, nextText, type Waiting, waitReasons } from "./wait-r
 
 const worker: JudgedWorker = { id: "w1", misfits: [], unavailable: null, isFull: false };
 
-/** A job that starts in a moment, with what is changed. */
+/** A job that is about to start, with these changes. */
 function waiting(parts: Partial<Waiting> = {}): Waiting {
   const job = aJob("pending", { createdAt: nowMs, runAt: nowMs });
   return {
@@ -62,12 +62,17 @@ test.each<[string, Partial<Waiting>, string, RegExp]>([
   ["the fitting one is away", away(), "workers_unavailable", /w1 is draining/],
   ["the fitting one is full", { workers: [{ ...worker, isFull: true }] }, "workers_full", /w1 is busy/],
   ["others are before it", { ahead: 3 }, "queue", /3 jobs are before it/],
-  ["nobody asks", { nowMs: nowMs + 10_000 }, "workers_not_asking", /w1 has room but does not ask/],
+  [
+    "no worker asks for jobs",
+    { nowMs: nowMs + 10_000 },
+    "workers_not_asking",
+    /w1 has room but does not ask/,
+  ],
 ])("B7: a job waits because %s", (_, parts, code, text) => {
   expect(waitReasons(waiting(parts))).toEqual([{ code, text: expect.stringMatching(text) }]);
 });
 
-test("B7: everything that holds a job is named, what must end first at the beginning", () => {
+test("B7: every reason that holds a job is named, the one that must end first at the beginning", () => {
   const many = waiting({
     lockdown: { reason: "r", tenantId: null },
     job: retried,
@@ -80,7 +85,7 @@ test("B7: everything that holds a job is named, what must end first at the begin
   expect(codes).toEqual(["lockdown", "retry", "paused", "max_running", "no_worker"]);
 });
 
-test("B7: a job that nothing holds is next", () => {
+test("B7: a job without a reason to wait is next", () => {
   expect(waitReasons(waiting())).toEqual([]);
   expect(nextText(waiting())).toBe("It is the next of its queue, and worker w1 has room for it.");
 });

@@ -3,7 +3,7 @@ import type { JobRecord } from "../../../core/jobs/job.ts";
 import { mayRunMore, type Quota } from "../../../core/jobs/quota.ts";
 import { timeText } from "../../../core/text/time-text.ts";
 
-/** A worker as far as one job is concerned. */
+/** A worker as judged for one job. */
 export type JudgedWorker = {
   id: string;
   /** Why it can never take the job as it is registered. */
@@ -16,30 +16,33 @@ export type JudgedWorker = {
 export type Waiting = {
   job: JobRecord;
   nowMs: number;
-  /** Why the hub, or the tenant, is locked. */
+  /** The lockdown of the hub or the tenant. */
   lockdown: { reason: string; tenantId: string | null } | null;
   isPaused: boolean;
   quota: Quota;
   /** How many jobs of its tenant are assigned or running. */
   running: number;
   ahead: number;
-  /** Those that fit best first. */
+  /** The workers, best fit first. */
   workers: JudgedWorker[];
 };
 
 type Reason = { code: WaitCode; text: string };
 
-/** A worker with a free slot that fits takes a job within moments; if it has not by now, it does not ask. */
+/** A fitting worker with a free slot takes a job within moments; after this time it counts as not asking. */
 const askMs = 10_000;
 
-/** Everything that holds a pending job, what must end first at the beginning. Empty if it is about to start. */
+/**
+ * Every reason that holds a pending job, the one that must end first at the beginning. Empty if the job is about to
+ * start.
+ */
 export function waitReasons(waiting: Waiting): Reason[] {
   return [locked(waiting), early(waiting), paused(waiting), overQuota(waiting), noWorker(waiting)].filter(
     (reason) => reason !== null,
   );
 }
 
-/** For a job that nothing holds. */
+/** The sentence for a job that nothing holds. */
 export function nextText({ workers }: Waiting): string {
   return `It is the next of its queue, and worker ${workers[0]!.id} has room for it.`;
 }

@@ -12,19 +12,19 @@ import type { JobBrief } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import type { ReadReceipt } from "./read-receipt.ts";
 
-/** What a worker has signed, with the jobs as they were stored when it reported them. */
+/** Receipts under one signature, with the jobs as they were stored with the report. */
 export type ReceiptBatch = {
   workerId: string;
   publicKey: string | null;
-  /** What the signature covers: the one receipt, or the list of the hashes of all. */
+  /** The signed text: the one receipt, or the list of all hashes. */
   signed: string;
   signature: string;
   receipts: ReportedReceipt[];
-  /** The call that brought them. */
+  /** The call with the report. */
   origin: Origin;
 };
 
-/** A receipt beside what the worker reported in the same call; `outputFiles` is a canonical text. */
+/** A receipt with the facts that the worker reported in the same call; `outputFiles` is a canonical text. */
 type ReportedReceipt = ReadReceipt & {
   job: JobBrief;
   exitCode: number | null;
@@ -38,7 +38,7 @@ type ReceiptRefusal = { workerId: string; job: JobBrief; reason: string };
 
 type Deps = Pick<HubDeps, "outputs" | "store">;
 
-/** Compares receipts with the key of their worker and with what the hub itself has. Empty if everything matches. */
+/** Compares receipts with the worker's key and with the hub's own data. Empty if everything matches. */
 export async function checkReceipts(deps: Deps, batch: ReceiptBatch): Promise<ReceiptRefusal[]> {
   const { workerId, receipts } = batch;
   const [first] = receipts;
@@ -97,7 +97,7 @@ async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceip
     (field) => receipt[field] !== expected[field],
   );
   if (wrong === undefined) return filesProblem(receipt, outputFiles);
-  // With a low ceiling, output may be removed before it was compared; that is not the worker's fault.
+  // With a low ceiling, output may be removed before it is compared; that is not the worker's fault.
   const isOutput = wrong === "stdout_sha256" || wrong === "stderr_sha256";
   if (isOutput && (await isOutputDropped(deps, job))) return null;
   return `its ${wrong} does not match what the hub has`;

@@ -20,7 +20,7 @@ test("a receipt whose signature was deleted is not found", async () => {
   expect(await findReceipt(depsWith(), receiptKeeper(depsWith(), signed)(sha256Hex("{}")))).toBeNull();
 });
 
-test("a seal does not hold for another receipt of the same list, nor for one of another list", async () => {
+test("a seal is not valid for another receipt of the same list or of another list", async () => {
   const list = signedList(worker, [sent('{"a":1}'), sent('{"a":2}')], "s")!;
   const other = signedList(worker, [sent('{"a":1}')], "s")!;
   const deps = depsWith(list.kept, other.kept);
@@ -32,7 +32,7 @@ test("a seal does not hold for another receipt of the same list, nor for one of 
   });
 });
 
-test("whatever a worker has signed comes back as it was, and a receipt that the hub could not write takes no place of another", async () => {
+test("every signed text is read back unchanged, and a receipt that the hub could not write does not shift the others", async () => {
   const texts = ['{"a":1}', "two\nlines", '"quoted"', "", '{"a":\n2}'];
   const list = signedList(worker, [{ text: null, sha256: "f".repeat(64) }, ...texts.map(sent)], "s")!;
   const deps = depsWith(list.kept);
@@ -48,7 +48,7 @@ test("whatever a worker has signed comes back as it was, and a receipt that the 
   expect(found).toMatchObject({ text: "two\nlines", signed: "two\nlines", isSealed: true });
 });
 
-test("a receipt that an earlier version has kept is found, and its seal is checked", async () => {
+test("a receipt that an earlier version stored is found, and its seal is checked", async () => {
   const row = { id: sha256Hex("signed"), text: "signed", signature: "s", workerId: "w1", publicKey: "a key" };
   const deps = depsWith(row);
   const mac = sealReceipt(macKey, { text: "{}", signedId: row.id, publicKey: "a key" });

@@ -7,11 +7,11 @@ import type { HubDeps } from "../../deps.ts";
 /** A receipt of a call; the text is null if the hub could not write it, because its item is not valid. */
 export type SentReceipt = { text: string | null; sha256: string };
 
-/** What a worker signed in one call: one receipt, or the list of hashes of several. */
+/** The signed content of one call: one receipt, or the list of hashes of several. */
 export type Signed = {
-  /** As the store keeps it: its text is what was signed and, below that, each receipt in a line of its own. */
+  /** The stored form: its text is the signed text and, below that, each receipt in a line of its own. */
   kept: Omit<ReceiptSignature, "createdAt">;
-  /** What the signature covers. */
+  /** The signed text. */
   text: string;
   /** The number of each receipt in the list, by its hash. */
   places: ReadonlyMap<string, number>;
@@ -48,7 +48,7 @@ function signedBy(
   return { kept, text: signed.text, places: new Map(receipts.map(({ sha256 }, index) => [sha256, index])) };
 }
 
-/** Canonical texts have no line break. What a worker has signed instead of one is kept too, in quotes. */
+/** Canonical texts have no line break. Any other text that a worker has signed is stored in quotes. */
 function lineOf(text: string | null): string {
   if (text === null) return "";
   return text.startsWith("{") && !text.includes("\n") ? text : JSON.stringify(text);
@@ -59,8 +59,8 @@ function textIn(line: string): string {
 }
 
 /**
- * A receipt as its job keeps it: its number in the list, the list, and the hub's own seal, which says that this receipt
- * was accepted with its attempt, and under which key of the worker.
+ * The form of a receipt in its job: its number in the list, the id of the list, and the hub's seal, which proves that
+ * this receipt was accepted with its attempt, and under which key of the worker.
  */
 export function receiptKeeper({ keys }: Pick<HubDeps, "keys">, signed: Signed): (sha256: string) => string {
   const { kept, places } = signed;
@@ -68,7 +68,7 @@ export function receiptKeeper({ keys }: Pick<HubDeps, "keys">, signed: Signed): 
   return (sha256) => `${places.get(sha256)} ${kept.id} ${sealListedReceipt(sealKey, sha256)}`;
 }
 
-/** A kept receipt with everything that belongs to it. */
+/** A stored receipt with its signature and key. */
 export type FoundReceipt = {
   text: string;
   publicKey: string | null;
@@ -99,7 +99,7 @@ export async function findReceipt(
   };
 }
 
-/** As earlier versions kept a receipt: all of it with the job. */
+/** A receipt in the form of earlier versions: stored whole with the job. */
 type WholeReceipt = { text: string; signed: string; public_key: string | null; mac: string };
 
 async function findWholeReceipt(

@@ -7,7 +7,7 @@ import { emptySha256 } from "../../../signing/receipt.ts";
 import { type Receipt, receiptText } from "../../../signing/receipt-text.ts";
 import type { SentReceipt } from "./keep-receipts.ts";
 
-/** A receipt beside its item. One that the hub has written itself need not be parsed to be checked. Why: ADR 0075. */
+/** A receipt of an item. One that the hub has written itself need not be parsed for the check. Why: ADR 0075. */
 export type ReadReceipt = SentReceipt & { text: string; receipt?: Receipt };
 
 type Item = {
@@ -20,10 +20,10 @@ type Item = {
   receipt_parts?: ReceiptParts | undefined;
 };
 
-/** What the hub itself has made of an item. */
+/** The hub's own facts about an item. */
 type Made = { workerId: string; resultSha256: string | null; outputFiles: string | null };
 
-/** The receipt of an item: its text as the worker wrote it, or as it follows from the item and its parts. */
+/** The receipt of an item: the worker's text, or the text that follows from the item and its parts. */
 export function readReceipt(item: Item, made: Made): ReadReceipt | undefined {
   const { receipt: text, receipt_parts: parts } = item;
   if (text !== undefined && parts !== undefined)

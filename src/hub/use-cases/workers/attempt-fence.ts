@@ -11,7 +11,7 @@ export function fenceOf(
   identity: Identity,
   given: { worker_id: string; attempt?: number; token?: string },
 ): Fence {
-  // Otherwise an administrator of one tenant could act for an attempt of another without knowing its token.
+  // Otherwise an administrator of one tenant could act for another tenant's attempt without its token.
   if (identity.role !== "admin" || identity.tenantId !== null) {
     const missing = (["attempt", "token"] as const).filter((field) => given[field] === undefined);
     const [first, ...others] = missing.map((path) => ({ path, message: "is required; it is in the lease" }));

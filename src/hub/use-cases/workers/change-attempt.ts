@@ -17,12 +17,12 @@ export type AttemptCall = {
   token?: string;
 };
 
-type Given = { progress?: number; detail?: string };
+type ReportedProgress = { progress?: number; detail?: string };
 
 /** The attempt starts; a second start only renews the lease. */
 export async function startJob(
   deps: HubDeps,
-  call: AttemptCall & Given & { isolation?: unknown },
+  call: AttemptCall & ReportedProgress & { isolation?: unknown },
 ): Promise<JobBrief> {
   const isolation = call.isolation === undefined ? null : JSON.stringify(call.isolation);
   const job = await changeAttempt(deps, call, { act: "start", isolation });
@@ -31,10 +31,10 @@ export async function startJob(
 }
 
 /**
- * The same for a worker that hears of a cancel in no other way. The lease is renewed in any case, so that the worker can stop
- * the job and report its end.
+ * Renews the lease, and refuses if the job was cancelled, for workers that learn of a cancel in no other way. The lease
+ * is renewed in any case, so that the worker can stop the job and report its end.
  */
-export async function heartbeatJob(deps: HubDeps, call: AttemptCall & Given): Promise<void> {
+export async function heartbeatJob(deps: HubDeps, call: AttemptCall & ReportedProgress): Promise<void> {
   const { cancelRequestedAt } = await startJob(deps, call);
   if (cancelRequestedAt === null) return;
   throw new WritError("CANCELLED", "the job was cancelled; stop it and report its end, or release it", {
@@ -50,7 +50,7 @@ export async function reportProgress(
   await changeAttempt(deps, call, { act: "progress", progress: JSON.stringify({ progress, detail }) });
 }
 
-/** Those who stopped the job are answered, though it ends only when all of its output has arrived. */
+/** Answers the callers that stopped the job, although it ends only when all of its output has arrived. */
 export async function reportStopped(deps: HubDeps, call: AttemptCall & { exit_code: number }): Promise<void> {
   await changeAttempt(deps, call, { act: "stopped", exitCode: call.exit_code });
 }

@@ -14,8 +14,8 @@ const problemsMax = 100;
 
 /**
  * Refuses the end of an attempt that lists files which its job could not have written: people who may read a job may
- * read its files, so a worker must not be able to list somebody else's. Files that have not arrived, or are different,
- * are refused too: no job ends with a list of files that nobody can read. Why: ADR 0041.
+ * read its files, so a worker must not be able to list files of others. Files that have not arrived, or are different,
+ * are refused too: no job ends with a list of files that cannot be read. Why: ADR 0041.
  */
 export async function checkOutputFiles(deps: HubDeps, { jobId, change }: ReportedEnd): Promise<void> {
   if (change.outputFiles === null) return;
@@ -76,7 +76,7 @@ const meaning: Record<string, string> = {
 async function problemOf(deps: HubDeps, file: OutputFile, here: StoredObject[]): Promise<string | null> {
   const arrived: StoredObject[] = [];
   for (const object of here) {
-    // Who puts files into an object store directly may not have said that everything is there.
+    // A sender that puts files into an object store directly may not have completed the upload.
     if (object.state === "arrived" || (await tryFinish(deps, object))) arrived.push(object);
   }
   if (arrived.length === 0) return "missing";

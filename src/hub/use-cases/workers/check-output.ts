@@ -8,13 +8,13 @@ type Deps = Pick<HubDeps, "store" | "clock" | "settings" | "renewals" | "outputs
 type ReportedEnd = {
   jobId: string;
   change: Extract<Change, { act: "result" | "fail" }>;
-  /** What the attempt has sent, if the worker reports it. */
+  /** The sizes that the attempt has sent, if the worker reports them. */
   output?: OutputSizes | undefined;
 };
 
 /**
- * Refuses the end of an attempt while the hub has less of its output than it had confirmed: a power cut has lost what
- * was not synced yet. The worker still has its copy, sends the rest again and repeats the end.
+ * Refuses the end of an attempt while the hub has less of its output than it had confirmed: a power cut has lost bytes
+ * that were not synced yet. The worker still has its copy, sends the rest again and repeats the end.
  */
 export async function checkOutput(deps: Deps, end: ReportedEnd): Promise<void> {
   const { jobId, change, output } = end;
@@ -36,7 +36,7 @@ export async function checkOutput(deps: Deps, end: ReportedEnd): Promise<void> {
   );
 }
 
-/** More than was reported is not a loss: the response to the last chunk may not have reached the worker. */
+/** The hub may have more than was reported: the response to the last chunk may not have reached the worker. */
 function hasAll(has: OutputSizes, told: OutputSizes): boolean {
   return has.stdout >= told.stdout && has.stderr >= told.stderr;
 }

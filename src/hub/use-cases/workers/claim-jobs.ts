@@ -23,7 +23,7 @@ type ClaimRequest = {
   bootId?: string;
   max: number;
   waitMs: number;
-  /** Aborted when the caller has hung up: nothing may be leased to nobody. */
+  /** Aborted when the caller has hung up, so that no job is leased to a claim that has gone. */
   signal: AbortSignal;
 };
 
@@ -70,9 +70,9 @@ async function findClaimant(deps: HubDeps, request: ClaimRequest): Promise<Worke
   return worker;
 }
 
-/** What a claim specifies applies to that claim; the rest is as registered. */
+/** The fields of a claim apply to that claim; the rest is as registered. */
 function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
-  // The process decides nothing about jobs, so the store need not be told of it with every claim.
+  // The process does not matter for jobs, so the store does not receive it with every claim.
   const { bootId: _, ...facts } = worker.facts;
   // To a simple worker an empty list is the same as none; to others it means no types.
   const types = facts.isSimple && request.types?.length === 0 ? undefined : request.types;
@@ -86,8 +86,8 @@ function claimFacts(worker: WorkerRecord, request: ClaimRequest): WorkerFacts {
 }
 
 /**
- * Looks, and waits if it may. While it waits, the store may lease it jobs in the transaction that accepts them; any
- * other reason to look again wakes it.
+ * Looks for jobs, and waits if requested. While it waits, the store may lease jobs to it in the transaction that
+ * accepts them; any other reason to look again wakes it.
  */
 async function claimOrWait(deps: HubDeps, request: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
   let claimed: ClaimedJob[] = [];
@@ -102,14 +102,14 @@ async function claimOrWait(deps: HubDeps, request: Claiming, parked: ParkedClaim
     );
     throw error;
   }
-  // The store parks only a claim that found nothing, and tells of a hand-over before it answers the next look.
+  // The store parks only a claim that found nothing, and reports a hand-over before it answers the next look.
   const given = claimed.length === 0 ? await leave(deps, request, parked) : parked.takeGiven();
   const fitting = howManyFit(request, claimed, given);
   await giveBack(deps, request, given.slice(fitting), "the worker was given others in the same moment");
   return [...claimed, ...(await keep(deps, request, given.slice(0, fitting)))];
 }
 
-/** A claim may be given jobs before and after a look. One answer has no more than was asked for; its first always fits. */
+/** A claim may be given jobs before and after a look. One answer has at most `max` jobs; its first always fits. */
 function howManyFit({ max }: Claiming, claimed: ClaimedJob[], given: ClaimedJob[]): number {
   let bytes = claimed.reduce((sum, { document }) => sum + document.length, 0);
   let count = 0;
@@ -122,9 +122,9 @@ function howManyFit({ max }: Claiming, claimed: ClaimedJob[], given: ClaimedJob[
   return count;
 }
 
-/** Nothing is leased to it after this; what was until now is returned. */
+/** After this no job is leased to the claim; returns the jobs that were leased to it until now. */
 async function leave(deps: HubDeps, { waitMs }: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
-  // The store tells of a hand-over before it answers this.
+  // The store reports a hand-over before it answers this. If it fails, a lease that the claim did not see expires.
   if (waitMs > 0) await deps.store.unparkClaim({ claimId: parked.id }).catch(() => {});
   return parked.takeGiven();
 }
@@ -138,7 +138,7 @@ async function lookUntilFound(deps: HubDeps, request: Claiming, parked: ParkedCl
     const claimed = await claimNow(deps, request, parked);
     const leftMs = endsAtMs - clock.monotonicMs();
     const isOver = leftMs <= 0 || signal.aborted || dispatcher.isStopped || parked.isRecalled;
-    // Jobs that it was given on the way are returned when it leaves the store, where this look has parked it again.
+    // Jobs that it was given meanwhile are returned when it leaves the store, where this look has parked it again.
     if (claimed.length > 0 || isOver || parked.hasGiven) return claimed;
     await parked.wait({ signal, timeout: { clock, ms: leftMs } });
     const given = parked.takeGiven();
@@ -153,7 +153,7 @@ async function lookUntilFound(deps: HubDeps, request: Claiming, parked: ParkedCl
 async function claimNow(deps: HubDeps, request: Claiming, parked: ParkedClaim): Promise<ClaimedJob[]> {
   if (request.signal.aborted) return [];
   const signer = deps.keys.signerFor(request.keyIds, deps.clock.nowMs());
-  // It could only refuse what it is given.
+  // Without a key that it trusts, the worker could only refuse the jobs.
   if (signer === null) {
     deps.dispatcher.tell(request.workerId, "keys", { version: deps.keys.version });
     return [];
@@ -174,7 +174,7 @@ async function claimNow(deps: HubDeps, request: Claiming, parked: ParkedClaim): 
   return keep(deps, request, claimed);
 }
 
-/** The jobs that were leased, unless there is nobody any more to answer, or no key to sign them with. */
+/** The leased jobs; none if the caller has hung up, or if the key to sign them was revoked. */
 async function keep(deps: HubDeps, request: Claiming, claimed: ClaimedJob[]): Promise<ClaimedJob[]> {
   deps.metrics.claimed.inc(claimed.length);
   for (const { job } of claimed) deps.metrics.jobTimes.claimed(job);
@@ -192,7 +192,7 @@ function maySign(deps: HubDeps, claimed: ClaimedJob[]): boolean {
   return claimed.every(({ job }) => signers.some(({ keyId }) => keyId === job.leaseKeyId));
 }
 
-/** Nobody will use these leases, so they need not wait to expire. */
+/** Gives jobs back at once, because their leases will not be used. */
 async function giveBack(
   deps: HubDeps,
   { origin }: Claiming,

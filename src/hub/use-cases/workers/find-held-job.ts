@@ -7,12 +7,12 @@ import { fenceOf } from "./attempt-fence.ts";
 import type { AttemptCall } from "./change-attempt.ts";
 import { findActingWorker } from "./find-worker.ts";
 
-/** The job, if the call is about the attempt that holds its lease. Nothing is changed, not even the lease. */
+/** The job, if the call is for the attempt that holds its lease. It changes nothing, not even the lease. */
 export async function findHeldJob(deps: HubDeps, call: AttemptCall): Promise<StoredJob> {
   await findActingWorker(deps, { identity: call.identity, workerId: call.worker_id });
   const change = { act: "renew" as const, fence: fenceOf(call.identity, call) };
   const { identity, jobId } = call;
-  // Of the moment at which the job is read: should the clock be set meanwhile, the two still belong together.
+  // Made when the job is read, so that the two belong together even if the clock is set meanwhile.
   const rules = rulesNow(deps);
   const stored = await deps.store.getJob({ jobId, tenantId: identity.tenantId });
   if (stored === null) throw await unknownJob(deps, call);

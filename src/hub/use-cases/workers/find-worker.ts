@@ -9,8 +9,8 @@ type Acting = { identity: Identity; workerId: string };
 /**
  * The worker, or null if it is not registered. A token that is bound to a worker may act only for that worker, one that
  * is bound to a tenant only for workers of that tenant, and an administrator of the hub for any. A token that is bound
- * to both needs both: somebody who may issue tokens of one tenant must not reach a worker of another, or a shared one.
- * Why: ADR 0026, ADR 0095.
+ * to both needs both: an administrator who issues tokens of one tenant must not reach a worker of another, or a shared
+ * one. Why: ADR 0026, ADR 0095.
  */
 export async function checkActsAs(
   deps: HubDeps,
@@ -30,7 +30,7 @@ export async function checkActsAs(
   throw notYours(identity, workerId);
 }
 
-/** What the response to the evidence does, so that a slip in a setting is not found out by jobs that never come. */
+/** Describes the response to the evidence, so that a wrong setting is noticed before jobs fail to arrive. */
 function blockAdvice(boundTo: string, workerId: string): string {
   return `; a token that is used for another worker may be stolen, so worker ${boundTo} is blocked: set NODE_ID=${boundTo}, or make a token with \`writ workers add ${workerId}\`, and let an administrator run \`writ workers unblock ${boundTo}\``;
 }
@@ -47,8 +47,8 @@ export function notYours({ tenantId }: Identity, workerId: string): WritError {
 }
 
 /**
- * A name belongs to the process that registered it last. An earlier one would be given jobs of types that it does not handle,
- * and would end the jobs of the later one when it leaves.
+ * The refusal for a replaced process: a name belongs to the process that registered it last. An earlier one would get
+ * jobs of types that it does not handle, and would end the jobs of the later one when it leaves.
  */
 export function replacedWorker(workerId: string): WritError {
   return new WritError(

@@ -33,7 +33,7 @@ import { syncOutput } from "./sync-output.ts";
 type Caller = { identity: Identity; origin: Origin };
 type Call = Caller & { jobId: string };
 
-/** How an attempt ended, for the store. Its receipt is for the check afterwards. */
+/** How an attempt ended, for the store. Its receipt is for the later check. */
 type Ending = {
   jobId: string;
   change: ResultChange | FailChange;
@@ -87,12 +87,12 @@ export async function finishJobs(
   const read = call.items.map((item) => readItem(call, item));
   const receipts = receiptsIn(call.items, (index) => receiptOf(read[index]!));
   const signed = signedList(worker, receipts, call.receiptSignature);
-  const asked = await Promise.all(read.map((one) => durably(deps, call, one)));
-  const endings = asked.filter((one): one is Ending => !(one instanceof WritError));
+  const secured = await Promise.all(read.map((one) => durably(deps, call, one)));
+  const endings = secured.filter((one): one is Ending => !(one instanceof WritError));
   const answers = endings.length === 0 ? [] : await apply(deps, call, { endings, signed });
   const items: ItemAnswer[] = [];
   let next = 0;
-  for (const [index, one] of asked.entries()) {
+  for (const [index, one] of secured.entries()) {
     if (one instanceof WritError) await noteRefused(deps, call, one);
     items.push(
       one instanceof WritError
@@ -104,8 +104,8 @@ export async function finishJobs(
 }
 
 /**
- * No transport sees the refusal of an item pass. The item is refused for its own reason in any case, and its neighbours have
- * ended: neither a limit nor a failure to record it changes their answers.
+ * Records the refusal of an item, which passes no transport. The item is refused for its own reason in any case, and
+ * the others have ended: neither a limit nor a failure to record it changes the answers.
  */
 async function noteRefused(deps: HubDeps, caller: Caller, error: WritError): Promise<void> {
   await recordDenial(deps, caller, error).catch((failure: unknown) =>
@@ -120,12 +120,12 @@ function receiptOf(read: Ending | WritError): ReadReceipt | undefined {
 async function durably(
   deps: HubDeps,
   { identity }: Caller,
-  asked: Ending | WritError,
+  read: Ending | WritError,
 ): Promise<Ending | WritError> {
-  if (asked instanceof WritError) return asked;
+  if (read instanceof WritError) return read;
   try {
-    await secureOutput(deps, identity, asked);
-    return asked;
+    await secureOutput(deps, identity, read);
+    return read;
   } catch (error) {
     if (error instanceof WritError) return error;
     throw error;
@@ -135,7 +135,7 @@ async function durably(
 /** A worker removes its copy when the end is answered, so the hub's must be complete and on the disk by then. */
 async function secureOutput(deps: HubDeps, identity: Identity, ending: Ending): Promise<void> {
   if (!(await isWithinReach(deps, { identity, jobId: ending.jobId }))) return;
-  // Most functions have none of these, and each call that finds that out is one more turn of the queue of promises.
+  // Most functions have none of these, and each needless call would cost a turn of the promise queue.
   if (ending.change.outputFiles !== null) await checkOutputFiles(deps, ending);
   if (ending.smallOutput !== undefined) await checkSmallOutput(deps, ending);
   if (ending.output !== undefined) await checkOutput(deps, ending);
@@ -143,10 +143,10 @@ async function secureOutput(deps: HubDeps, identity: Identity, ending: Ending): 
   if (ending.change.act === "fail") ending.change.lastLine = await readLastLine(deps, ending);
 }
 
-async function answerItem(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<ItemAnswer> {
-  const { jobId } = asked;
+async function answerItem(deps: HubDeps, call: Caller & Ending, answer: ChangeAnswer): Promise<ItemAnswer> {
+  const { jobId } = call;
   try {
-    return { jobId, job: await settle(deps, asked, answer), duplicate: answer.kind === "duplicate" };
+    return { jobId, job: await jobAfterEnd(deps, call, answer), duplicate: answer.kind === "duplicate" };
   } catch (error) {
     if (error instanceof WritError) return { jobId, error };
     throw error;
@@ -187,7 +187,7 @@ function jobIdOf(item: unknown): string | null {
   return typeof id === "string" ? id : null;
 }
 
-/** The end of one attempt, whoever reports it. */
+/** Ends one attempt, for a worker or for the job itself. */
 export async function finishAttempt(
   deps: HubDeps,
   { identity, origin, signed }: Caller & { signed: Signed | null },
@@ -195,7 +195,7 @@ export async function finishAttempt(
 ): Promise<{ job: JobBrief; duplicate: boolean }> {
   await secureOutput(deps, identity, ending);
   const [answer] = await apply(deps, { identity, origin }, { endings: [ending], signed });
-  const job = await settle(deps, { identity, origin, ...ending }, answer!);
+  const job = await jobAfterEnd(deps, { identity, origin, ...ending }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };
 }
 
@@ -249,7 +249,7 @@ async function applyEndings(
   return answers;
 }
 
-/** What has to be checked of an outcome: nothing unless it was accepted and came with a receipt. */
+/** The receipt to check: none unless the outcome was accepted and has a receipt. */
 function toCheck({ change, receipt, smallOutput }: Ending, answer: ChangeAnswer): ReceiptBatch["receipts"] {
   if (answer.kind !== "moved" || receipt === undefined) return [];
   const { exitCode, outputFiles } = change;
@@ -257,12 +257,12 @@ function toCheck({ change, receipt, smallOutput }: Ending, answer: ChangeAnswer)
   return [{ ...receipt, job: answer.job, exitCode, resultSha256, outputFiles, smallOutput }];
 }
 
-async function settle(deps: HubDeps, asked: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {
-  const job = await jobOrThrow(deps, asked, answer);
+async function jobAfterEnd(deps: HubDeps, call: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {
+  const job = await jobOrThrow(deps, call, answer);
   if (answer.kind === "moved") {
     deps.metrics.finished.inc({ status: job.status });
     deps.metrics.jobTimes.finished(job);
-    const { smallOutput } = asked;
+    const { smallOutput } = call;
     if (smallOutput !== undefined)
       deps.metrics.outputBytes.inc(smallOutput.stdout.length + smallOutput.stderr.length);
   }

@@ -53,10 +53,10 @@ export function jobTokenFor(
 }
 
 const lifeMsMax = 24 * 3_600_000;
-/** For a container that takes a while to start, and for a report that waits until the hub is back. */
+/** Time for a slow start of a container, and for a report that waits until the hub is back. */
 const graceMs = 15 * 60_000;
 
-/** As long as the attempt may run. The lease is asked for at each use, so that it need not be short. */
+/** As long as the attempt may run. Each use checks the lease, so the life need not be short. */
 function lifeMs({ timeoutSec }: JobBrief): number {
   return timeoutSec === 0 ? lifeMsMax : Math.min(timeoutSec * 1000 + graceMs, lifeMsMax);
 }

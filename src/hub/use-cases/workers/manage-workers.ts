@@ -31,7 +31,7 @@ export async function registerWorker(
   });
   deps.workers.forget(call.worker.id);
   if (outcome === "ok") {
-    // The process that had the name claims once more, and learns that it has it no longer.
+    // Makes the former process claim once more, so that it learns that it was replaced.
     if (isReplaced(call.worker, known?.facts.bootId)) deps.dispatcher.tell(call.worker.id, "work", {});
     return;
   }
@@ -64,13 +64,16 @@ type HeartbeatCall = {
   origin: Origin;
   workerId: string;
   bootId: string | undefined;
-  /** A worker that stops reports it, and must be given nothing more. */
+  /** The worker is stopping, and must get no more jobs. */
   isDraining: boolean;
   capabilities?: Capability[];
   leases: { jobId: string; attempt: number; token: string; usage?: object | undefined }[];
 };
 
-/** The worker is alive. Exactly the leases that it lists are renewed; it is told which of them it has lost. */
+/**
+ * Records that the worker is alive. Exactly the leases that it lists are renewed; the answer names those that it has
+ * lost.
+ */
 export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promise<HeartbeatAnswer> {
   const known = await checkActsAs(deps, call);
   await checkWorkerRate(deps, call, {
@@ -78,7 +81,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
     perSecond: heartbeatsPerSecondMax,
     refusal: `a worker may call ${heartbeatsPerSecondMax} times a second`,
   });
-  // A process that was replaced stops too, and its successor must be given jobs all the same.
+  // A replaced process stops too, and its successor must still get jobs.
   if (call.isDraining && known?.draining === false && !isReplaced(known, call.bootId)) {
     const nowMs = deps.clock.nowMs();
     await deps.store.setWorker({ workerId: call.workerId, set: { draining: true }, nowMs, origin: null });
@@ -87,7 +90,7 @@ export async function heartbeatWorker(deps: HubDeps, call: HeartbeatCall): Promi
   const renewal = deps.store.heartbeatWorker({
     workerId: call.workerId,
     capabilities: call.capabilities ?? null,
-    // A blocked worker can deliver nothing, so it holds nothing either: others get its jobs when its leases expire.
+    // A blocked worker cannot report, so its leases are not renewed: others get its jobs when they expire.
     leases: (known?.blocked === true ? [] : call.leases).map(({ jobId, attempt, token, usage }) => ({
       jobId,
       usage: usage && JSON.stringify(usage),
@@ -113,7 +116,7 @@ export async function saveWorkerMetrics(
 ): Promise<void> {
   await findActingWorker(deps, call);
   const nowMs = deps.clock.nowMs();
-  // A worker whose clock is ahead would otherwise leave samples that no hour ever passes.
+  // Otherwise a worker whose clock is ahead would leave samples that never age.
   const ts = call.ts > nowMs + metricsAheadMs ? nowMs : call.ts;
   await deps.store.saveWorkerMetrics({
     workerId: call.workerId,
@@ -126,12 +129,12 @@ export async function saveWorkerMetrics(
 }
 
 const metricsKeptMs = 3_600_000;
-/** By so much the clocks of two machines may differ. */
+/** How far the clocks of two machines may differ. */
 const metricsAheadMs = 60_000;
 /** A worker sends one every five seconds, which makes 720 an hour. */
 const metricsKeptMax = 1_000;
 
-/** Blocks, unblocks or drains a worker, and tells it at once. */
+/** Blocks, unblocks or drains a worker, and informs it at once. */
 export async function setWorker(
   deps: HubDeps,
   call: {
@@ -150,7 +153,7 @@ export async function setWorker(
   });
   deps.workers.forget(call.workerId);
   if (worker === null) throw unknownWorker(call.workerId);
-  // It was given nothing, so it does not wait here for what there is.
+  // It got no jobs and so has no waiting claim: this makes it claim again.
   if (call.set.blocked === false) deps.dispatcher.tell(worker.id, "work", {});
   return worker;
 }
@@ -169,13 +172,16 @@ export async function removeWorker(
     by: call.identity.role === "worker" ? "worker" : "person",
   });
   if (outcome === "replaced") throw replacedWorker(call.workerId);
-  // A blocked worker stays known and is inactive now; a call from before must not make it active again.
+  // A blocked worker stays known and is inactive now; an earlier call must not make it active again.
   deps.signsOfLife.forget(call.workerId);
   deps.workers.forget(call.workerId);
   if (outcome === "unknown") throw unknownWorker(call.workerId);
 }
 
-/** To an administrator of one tenant, the worker of another looks like one that does not exist. A shared one can be seen. */
+/**
+ * For an administrator of one tenant, another tenant's worker does not exist. A shared one is visible but cannot be
+ * changed.
+ */
 async function checkManages(deps: HubDeps, call: { identity: Identity; workerId: string }): Promise<void> {
   const { identity, workerId } = call;
   const worker = identity.role === "admin" ? await deps.workers.get(workerId) : null;

@@ -3,8 +3,8 @@ import { documentFacts } from "../../../contract/document-summary.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
 
 /**
- * The job as a simple worker reads it. The document says the same under a signature, which nothing here is.
- * Why: ADR 0010, ADR 0095.
+ * The job as a simple worker reads it. These fields are not signed; the document has the same content under a
+ * signature. Why: ADR 0010, ADR 0095.
  */
 export function plainFields({ job, document }: Pick<ClaimedJob, "job" | "document">) {
   const written = JSON.parse(document) as JobDocument;

@@ -29,10 +29,10 @@ export function resultChange(identity: Identity, body: ResultFields, key: string
   };
 }
 
-/** What a function that returns nothing has as its result. */
+/** The result of a function that returns nothing. */
 const nullSha256 = sha256Hex("null");
 
-/** The hash that others can rely on is the hub's own; a worker that sends one must agree. */
+/** Returns the hub's own hash; a hash that a worker sends must be equal. */
 function checkedHash(result: string, given: string | undefined): string {
   const hash = result === "null" ? nullSha256 : sha256Hex(result);
   if (given !== undefined && given.replace(/^sha256:/, "") !== hash) {
@@ -56,8 +56,8 @@ export function failChange(identity: Identity, body: FailFields): FailChange {
 }
 
 /**
- * A worker runs nothing of a claim that it cannot verify, so an attempt that was run has failed in its work, whichever word
- * its function used for the error. Nor can the detail of an ordinary failure be one of an attack.
+ * A worker does not run a claim that it cannot verify. So an attempt that was run has failed in its work, even if its
+ * function used another code, and its detail cannot be that of an attack.
  */
 function failureOf(body: FailFields): Pick<FailChange, "code" | "detail"> {
   const { code, detail: exact } = classify(body.code ?? "EXECUTION_ERROR");
@@ -67,7 +67,7 @@ function failureOf(body: FailFields): Pick<FailChange, "code" | "detail"> {
   return isClaimDetail(detail) && wasRun(body) ? { code: "EXECUTION_ERROR", detail: null } : { code, detail };
 }
 
-/** A report of an attempt that was run says at least how it was isolated, or has a receipt. */
+/** Whether the attempt was run: its report then has a receipt, or at least its isolation. */
 function wasRun({ receipt, receipt_parts, isolation, started_at, exit_code }: FailFields): boolean {
   return [receipt, receipt_parts, isolation, started_at, exit_code].some((field) => field !== undefined);
 }
@@ -84,7 +84,7 @@ function reportOf(body: ReportFields): AttemptReport & Pick<ResultChange, "start
     isolation: textOf(body.isolation),
     usage: textOf(body.usage),
     outputFiles: outputFilesOf(body.output_files),
-    // Set when everything that came with it was read.
+    // Set later, when the rest of the report was read.
     receipt: null,
   };
 }

@@ -9,8 +9,8 @@ type Ending = {
 };
 
 /**
- * The last line that a failed attempt wrote to stderr, which says more than its exit code does. It is kept with the failure,
- * because lists show it and must not open a file for each row. Output that cannot be read does not keep a job from ending.
+ * The last line that a failed attempt wrote to stderr, which tells more than its exit code. It is stored with the
+ * failure, because lists show it and must not open a file for each row. A job ends even if its output cannot be read.
  */
 export async function readLastLine(
   { outputs, failures }: Pick<HubDeps, "outputs" | "failures">,

@@ -12,7 +12,7 @@ import { findActingWorker } from "./find-worker.ts";
 
 type Caller = { identity: Identity; origin: Origin; workerId: string };
 
-/** The worker could not verify a claim, and reports it as a whole. Why: ADR 0099. */
+/** Handles a worker's report that it could not verify a claim as a whole. Why: ADR 0099. */
 export async function refuseClaim(
   deps: HubDeps,
   call: Caller & { body: z.infer<typeof refusedClaim> },
@@ -28,14 +28,17 @@ export async function refuseClaim(
   return { returned: answers.filter(({ kind }) => kind === "moved").length, pausedUntil };
 }
 
-/** More than a fleet behind one broken proxy reports. With a token that is not bound to one name, each name has its own pause. */
+/**
+ * More than a fleet behind one broken proxy reports. A token that is not bound to one name can use many names, each
+ * with its own pause.
+ */
 const refusalsPerSecondMax = 10;
 const refusalsAtOnceMax = 200;
 
 /**
- * Takes back the jobs of a claim that its worker could not verify. Whatever is wrong lies between the hub and this worker, or with one of them, so the jobs
- * go to others without charge, and this worker is given none for a while. A job ends only for what is wrong in the hub's own
- * record of it, which the next claim checks.
+ * Takes back the jobs of a claim that its worker could not verify. The fault lies between the hub and this worker, or
+ * with one of them, so the jobs go to other workers without charge, and this worker gets none for a while. A job ends
+ * only because of a fault in the hub's own record of it, which the next claim checks.
  */
 export async function returnJobs(
   deps: HubDeps,

@@ -19,7 +19,7 @@ type SignedBatch = {
   batch: Signature & { signatures?: Signature[] };
 };
 
-/** A claimed job with the lease that its worker is given. */
+/** A claimed job with its lease. */
 export type LeasedJob = ClaimedJob & {
   lease: Lease;
   /** The worker reads the job's plain fields. */
@@ -28,9 +28,7 @@ export type LeasedJob = ClaimedJob & {
 
 type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
 
-/**
- * One claimed job: the document and its lease are each signed, during a rotation by each key. Why: ADR 0006, ADR 0010.
- */
+/** Signs one claimed job: the document and its lease each, during a rotation with each key. Why: ADR 0006, ADR 0010. */
 export function signClaim(deps: Deps, claimed: LeasedJob): SignedClaim {
   const lease = leaseText(claimed.lease);
   const [first, ...others] = signersOf(deps, claimed).map((key) => ({
@@ -42,7 +40,7 @@ export function signClaim(deps: Deps, claimed: LeasedJob): SignedClaim {
   return { document: claimed.document, lease, ...first!, ...all, ...tokenOf(deps, claimed) };
 }
 
-/** Several claimed jobs under one signature, over the hashes of all documents and leases. */
+/** Signs several claimed jobs with one signature, over the hashes of all documents and leases. */
 export function signBatch(deps: Deps, workerId: string, claimed: LeasedJob[]): SignedBatch {
   const jobs = claimed.map((one) => ({
     id: one.job.id,
@@ -83,10 +81,10 @@ function sign({ metrics }: Deps, key: SigningKey, text: string): string {
   return signText(key, text);
 }
 
-/** Documents of the second format came with leases that have more fields. Older workers would refuse such a lease. */
+/** From this document format on, leases have more fields. Older workers would refuse such a lease. */
 const newerLeaseFormat = 2;
 
-/** The lease of a claimed job, with what the worker's version can read. */
+/** The lease of a claimed job, with the fields that the worker's version can read. */
 export function leaseOf(
   { job, leaseToken }: ClaimedJob,
   claimant: { documentFormat: number; bootId: string | undefined },

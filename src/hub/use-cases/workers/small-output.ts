@@ -4,7 +4,7 @@ import { largerStream, type SmallOutput, smallOutputBytesMax } from "../../../co
 import type { HubDeps } from "../../deps.ts";
 import { outputTooLarge } from "./append-output.ts";
 
-/** The output that came with the end of an attempt; undefined if none came, or nothing was written. Why: ADR 0057. */
+/** The output in the report of an attempt's end; undefined if there is none, or if it is empty. Why: ADR 0057. */
 export function readSmallOutput(text: SmallOutputText | undefined): SmallOutput | undefined {
   if (text === undefined) return undefined;
   const output = { stdout: decode("stdout", text.stdout), stderr: decode("stderr", text.stderr) };
@@ -20,6 +20,7 @@ function decode(stream: keyof SmallOutput, text = ""): Uint8Array {
   try {
     return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
   } catch {
+    // The decoder's error does not name the field.
     throw invalidArgument({ path: `small_output.${stream}`, message: "must be base64 with its padding" });
   }
 }
@@ -30,7 +31,10 @@ type Ending = {
   smallOutput?: SmallOutput | undefined;
 };
 
-/** The store checks what the tenant allows, in the same transaction. An attempt that has appended some cannot have written something else. */
+/**
+ * Checks the output in the report of an end. The store checks the tenant's limit, in the same transaction. An attempt
+ * that has appended output cannot report other output.
+ */
 export async function checkSmallOutput(deps: HubDeps, { jobId, change, smallOutput }: Ending): Promise<void> {
   if (smallOutput === undefined) return;
   const { attempt } = change.fence;
