@@ -1,8 +1,10 @@
 import { eventTable } from "../src/core/events.ts";
 import { sha256Hex } from "../src/signing/mac.ts";
 import { readEntries } from "../src/store/frames/entries.ts";
-import { encodeFrame, type Frame, firstMac, macOf, openHead } from "../src/store/frames/frame.ts";
-import { differingColumns, type LinedJob, writeJobLine } from "../src/store/frames/job-line.ts";
+import { writeEvent } from "../src/store/frames/event-entry.ts";
+import { emptyLists, encodeFrame, type Frame, firstMac, macOf, openHead } from "../src/store/frames/frame.ts";
+import { differingColumns, type JobLine, readJobLine, writeJobLine } from "../src/store/frames/job-line.ts";
+import { readSharedTexts } from "../src/store/frames/shared-texts.ts";
 import { isSealed, sealJob } from "../src/store/jobs/job-seal.ts";
 import { sealEvent } from "../src/store/log/audit-chain.ts";
 import { firstHash } from "../src/store/log/audit-record.ts";
@@ -21,7 +23,8 @@ const groups = [1, 16, 100, 1_000];
 const macKey = Buffer.alloc(32, 7);
 const { severity } = eventTable.JOB_CREATED;
 
-type Sample = { job: LinedJob; document: string; event: StoredEvent };
+type NewLine = JobLine & { documentSha256: string };
+type Sample = { job: NewLine; document: string; event: StoredEvent };
 
 const samples = Array.from({ length: jobs }, (_, index) => sampleOf(index + 1));
 const costs = new Map<string, number[]>();
@@ -66,19 +69,19 @@ function sealInFrames(size: number): Frame[] {
   let prevHash = firstHash;
   for (let first = 0; first < jobs; first += size) {
     const group = samples.slice(first, first + size);
-    const events = group.map(({ event }) => {
-      const text = sealText(event, { severity, prevHash });
-      prevHash = sha256Hex(text);
-      return { text, sha256: prevHash };
-    });
-    const entries = {
-      jobs: group.map(({ job }) => ({ text: writeJobLine(job) })),
-      changes: [],
-      documents: group.map(({ job, document }) => ({ text: document, sha256: job.documentSha256 })),
-      receipts: [],
-      events,
-    };
-    const frame = encodeFrame(macKey, { number: frames.length + 1, atMs: 1, previousMac, entries });
+    const lists = emptyLists();
+    const [firstEvent, previousHash] = [first + 1, prevHash];
+    for (const { job, document, event } of group) {
+      lists.documents.bytes.text(document);
+      lists.documents.end(job.documentSha256);
+      writeJobLine(lists.jobs.bytes, lists.jobs.texts, job);
+      lists.jobs.end();
+      writeEvent(lists.events.bytes, lists.events.texts, { stored: event, severity });
+      prevHash = sha256Hex(sealText(event, { severity, prevHash }));
+      lists.events.end(prevHash);
+    }
+    const facts = { number: frames.length + 1, atMs: 1, previousMac, firstEvent, previousHash };
+    const frame = encodeFrame(macKey, facts, lists);
     previousMac = macOf(frame);
     frames.push(frame);
   }
@@ -90,10 +93,13 @@ function checkFrames(frames: Frame[], size: number): void {
     const head = openHead(macKey, frame.head);
     if (head === null) throw new Error("a frame does not match its MAC");
     const documents = readEntries(head, frame, "documents");
-    for (const [index, line] of readEntries(head, frame, "jobs").entries()) {
+    const lines = readEntries(head, frame, "jobs");
+    const texts = readSharedTexts(lines.pop()!.bytes);
+    for (const [index, { state, bytes }] of lines.entries()) {
       const { job } = samples[at * size + index]!;
-      const isRight = line.state === "kept" && documents[index]!.state === "kept";
-      if (!isRight || differingColumns(job, line.bytes.toString()).length > 0)
+      const line = state === "kept" ? readJobLine(bytes, texts) : null;
+      const isRight = line !== null && documents[index]!.state === "kept";
+      if (!isRight || differingColumns(job, line).length > 0)
         throw new Error("a job does not match its line");
     }
   }
@@ -103,7 +109,11 @@ function sampleOf(seq: number): Sample {
   const id = `0199aaaa-bbbb-7ccc-8ddd-${String(seq).padStart(12, "0")}`;
   const params = `{"index":${seq},"text":"${"x".repeat(180)}"}`;
   const document = `{"job_id":"${id}","kind":"handler","params":${params},"tenant_id":"default","type":"noop","user_id":"ada"}`;
-  const job: LinedJob = {
+  const job: NewLine = {
+    seq,
+    createdAt: 1_763_350_000_000,
+    runAt: 1_763_350_000_000,
+    queueTtlSec: null,
     id,
     tenantId: "default",
     userId: "ada",

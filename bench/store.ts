@@ -3,13 +3,15 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { orderedUuids } from "../src/core/ids.ts";
+import { emptySha256 } from "../src/signing/receipt.ts";
+import { receiptText } from "../src/signing/receipt-text.ts";
 import type { ActName } from "../src/store/act-names.ts";
 import { framedDriver } from "../src/store/framed/framed-driver.ts";
 import { Database } from "../src/store/sqlite/database/database.ts";
 import { sqliteDriver } from "../src/store/sqlite/sqlite-driver.ts";
 import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
 import type { ClaimedJob, ClaimOutcome, Store } from "../src/store/store.ts";
-import { fenceOf, macKey, origin, resultOf, Scene } from "../test/store-contract/scene.ts";
+import { fenceOf, macKey, origin, resultOf, Scene, sha256 } from "../test/store-contract/scene.ts";
 import type { StoreUnderTest } from "../test/store-contract/under-test.ts";
 import { figure, median } from "./_figures.ts";
 import { readOptions } from "./_options.ts";
@@ -18,12 +20,12 @@ import { readOptions } from "./_options.ts";
  * The two stores in a SQLite file side by side, each in this thread and without messages: submissions in groups of 16 and batches of
  * 1,000, claims and ends in batches of 50 and of 256. CPU time is that of the process for each job, with the commits. The rounds
  * of the two take turns. Why: ADR 0116.
- * Usage: npm run bench -- store [--jobs N] [--rounds N]
+ * Usage: npm run bench -- store [receipts] [--jobs N] [--rounds N]   With receipts, every attempt ends with one.
  */
 const options = readOptions();
 const jobs = options.jobs ?? 8_000;
+const hasReceipts = options.positionals.includes("receipts");
 const newId = orderedUuids(() => randomFillSync(new Uint8Array(16)));
-const document = `{"params":{"text":"${"x".repeat(180)}"},"tenant_id":"acme","type":"build"}`;
 
 type StoreCall = { act: ActName; input: unknown };
 type Rival = {
@@ -94,12 +96,23 @@ function submit({ commit }: Rival, calls: number, batch: number): void {
       Array.from({ length: calls }, () => ({
         act: "submitJobs",
         input: {
-          jobs: Array.from({ length: batch }, () => scene.newJob({ id: newId(Date.now()), document })),
+          jobs: Array.from({ length: batch }, newJob),
           maxPending: null,
           origin,
         },
       })),
     );
+}
+
+/** As the hub makes it of a submission without a key. */
+function newJob() {
+  const id = newId(Date.now());
+  const document = `{"job_id":"${id}","params":{"text":"${"x".repeat(120)}"},"tenant_id":"acme","type":"build"}`;
+  const idempotencyKey = `sha256:${sha256(id)}`;
+  return {
+    ...scene.newJob({ id, document, documentSha256: sha256(document), idempotencyKey }),
+    isKeyChosen: false,
+  };
 }
 
 function drain({ commit }: Rival, batch: number): void {
@@ -113,7 +126,27 @@ function drain({ commit }: Rival, batch: number): void {
 }
 
 function ended(each: ClaimedJob) {
-  return { jobId: each.job.id, change: { ...resultOf("null"), fence: fenceOf(each) } };
+  const receipt = hasReceipts ? receiptFor(each) : null;
+  return { jobId: each.job.id, change: { ...resultOf("null"), fence: fenceOf(each), receipt } };
+}
+
+function receiptFor({ job }: ClaimedJob): string {
+  const atMs = Date.now();
+  return receiptText({
+    job_id: job.id,
+    attempt: job.attempt,
+    worker_id: job.workerId!,
+    document_sha256: job.documentSha256,
+    exit_code: null,
+    result_sha256: sha256("null"),
+    stdout_sha256: emptySha256,
+    stderr_sha256: emptySha256,
+    output_files: [],
+    isolation: { level: "in-process", applied: [], missing: [] },
+    usage: null,
+    started_at: atMs,
+    ended_at: atMs,
+  });
 }
 
 function note({ found }: Rival, name: string, value: number): void {

@@ -1,8 +1,11 @@
 import { framedDriver } from "../../src/store/framed/framed-driver.ts";
 import { readFrameHead, readPayload, replacePayload } from "../../src/store/framed/frames/frame-rows.ts";
 import { idBytes } from "../../src/store/framed/jobs/job-entry.ts";
-import { listedEntries, type PayloadName } from "../../src/store/frames/frame.ts";
-import { lineColumns } from "../../src/store/frames/job-line.ts";
+import { ByteReader } from "../../src/store/frames/byte-reader.ts";
+import { ByteWriter } from "../../src/store/frames/byte-writer.ts";
+import { isSharing, listedEntries, type PayloadName } from "../../src/store/frames/frame.ts";
+import { readJobLine, writeJobLine } from "../../src/store/frames/job-line.ts";
+import { readSharedTexts, SharedTexts } from "../../src/store/frames/shared-texts.ts";
 import { Connection } from "../../src/store/sqlite/database/connection.ts";
 import { Database } from "../../src/store/sqlite/database/database.ts";
 import { commitGroup } from "../../src/store/sqlite/thread/group-commit.ts";
@@ -28,13 +31,18 @@ export function framedTamper(path: string, key: Buffer = macKey): Tamper {
       edit((sql) => {
         if (field === "priority") setColumn(sql, jobId, "priority", value as number);
         else if (field === "tenantId" || field === "userId") giveAway(sql, jobId, field, String(value));
+        // Its hash is in the head, which no edit leaves genuine: what can be edited is the document that has it.
+        else if (field === "documentSha256")
+          editEntry(sql, rowOf(sql, jobId), "documents", (document) =>
+            Buffer.concat([document.subarray(1), document.subarray(0, 1)]),
+          );
         // Everything else is only in the line.
         else
-          editEntry(sql, rowOf(sql, jobId), "jobs", (line) => {
-            const values = JSON.parse(line);
-            values[lineColumns.indexOf(field)] = value;
-            return JSON.stringify(values);
-          });
+          editEntry(sql, rowOf(sql, jobId), "jobs", (line, texts) =>
+            encoded((bytes) =>
+              writeJobLine(bytes, sharing(texts), { ...readJobLine(line, texts)!, [field]: value }),
+            ),
+          );
       }),
     editText: (jobId, field, text) => edit((sql) => setColumn(sql, jobId, columnOf(field), text)),
     moveJob: (jobId, toQueueOf) =>
@@ -46,20 +54,15 @@ export function framedTamper(path: string, key: Buffer = macKey): Tamper {
         setColumn(sql, jobId, "queue_id", queue);
       }),
     editDocument: (jobId, document) =>
-      edit((sql) => editEntry(sql, rowOf(sql, jobId), "documents", () => document)),
+      edit((sql) => editEntry(sql, rowOf(sql, jobId), "documents", () => Buffer.from(document))),
     editInDocument: (jobId, from, to) =>
       edit((sql) =>
         editEntry(sql, rowOf(sql, jobId), "documents", (document) => {
           if (!document.includes(from)) throw new Error(`the document of ${jobId} does not contain ${from}`);
-          return document.replaceAll(from, to);
+          return Buffer.from(document.toString().replaceAll(from, to));
         }),
       ),
-    removeDocument: (jobId) =>
-      edit((sql) =>
-        editEntry(sql, rowOf(sql, jobId), "documents", (document) =>
-          "\0".repeat(Buffer.byteLength(document)),
-        ),
-      ),
+    removeDocument: (jobId) => edit((sql) => editEntry(sql, rowOf(sql, jobId), "documents", zeros)),
     swapDocuments: (jobId, otherId) =>
       edit((sql) => {
         const [one, other] = [rowOf(sql, jobId), rowOf(sql, otherId)];
@@ -70,14 +73,13 @@ export function framedTamper(path: string, key: Buffer = macKey): Tamper {
     editReceipt: (jobId, change) => edit((sql) => editReceipt(sql, jobId, change)),
     editEvent: (seq, details) =>
       edit((sql) => {
-        editEntry(sql, eventAt(sql, seq), "events", (record) =>
-          record.replace(/"details":\{.*\},"event"/, () => `"details":${details},"event"`),
+        const { frame, place } = eventAt(sql, seq);
+        const number = detailsOf(sql, { frame, place });
+        editEntry(sql, { frame, place: -1 }, "events", (_bytes, texts) =>
+          encoded((bytes) => sharing(texts.with(number, details)).writeTo(bytes)),
         );
       }),
-    removeEvent: (seq) =>
-      edit((sql) =>
-        editEntry(sql, eventAt(sql, seq), "events", (record) => "\0".repeat(Buffer.byteLength(record))),
-      ),
+    removeEvent: (seq) => edit((sql) => editEntry(sql, eventAt(sql, seq), "events", zeros)),
     removeSeals: null,
     dropOutput: (jobId) =>
       edit((sql) =>
@@ -120,22 +122,42 @@ function giveAway(sql: Connection, jobId: string, field: "tenantId" | "userId", 
   setColumn(sql, jobId, "owner", number);
 }
 
+/** The edit is given the bytes of the entry, and the texts that entries of its payload share. -1 is the place of those. */
 function editEntry(
   sql: Connection,
   { frame, place }: Place,
   name: PayloadName,
-  edit: (text: string) => string,
+  edit: (bytes: Buffer, texts: string[]) => Buffer,
 ): void {
   const { starts } = listedEntries(readFrameHead(sql, frame)!, name);
   const bytes = readPayload(sql, frame, name)!;
-  const [start, end] = [starts[place]!, starts[place + 1]!];
-  const text = edit(bytes.toString("utf8", start, end));
-  replacePayload(
-    sql,
-    frame,
-    name,
-    Buffer.concat([bytes.subarray(0, start), Buffer.from(text), bytes.subarray(end)]),
-  );
+  const index = place === -1 ? starts.length - 2 : place;
+  const [start, end] = [starts[index]!, starts[index + 1]!];
+  const texts = isSharing(name) ? readSharedTexts(bytes.subarray(starts.at(-2))) : [];
+  const edited = edit(bytes.subarray(start, end), texts);
+  replacePayload(sql, frame, name, Buffer.concat([bytes.subarray(0, start), edited, bytes.subarray(end)]));
+}
+
+const zeros = (bytes: Buffer): Buffer => Buffer.alloc(bytes.length);
+
+function encoded(write: (bytes: ByteWriter) => void): Buffer {
+  const bytes = new ByteWriter();
+  write(bytes);
+  return bytes.take();
+}
+
+function sharing(all: readonly string[]): SharedTexts {
+  const texts = new SharedTexts();
+  for (const text of all) texts.numberOf(text);
+  return texts;
+}
+
+/** Which of the shared texts has the details of an event. */
+function detailsOf(sql: Connection, { frame, place }: Place): number {
+  const { starts } = listedEntries(readFrameHead(sql, frame)!, "events");
+  const entry = new ByteReader(readPayload(sql, frame, "events")!.subarray(starts[place]));
+  entry.varint();
+  return entry.varint();
 }
 
 function eventAt(sql: Connection, seq: number): Place {
@@ -154,8 +176,8 @@ function editReceipt(sql: Connection, jobId: string, edit: ReceiptEdit): void {
   const line = { frame: kept.line_frame, place: kept.line_place };
   if ("jobId" in edit)
     sql.run("UPDATE kept_receipts SET id = ? WHERE id = ?", idBytes(edit.jobId), idBytes(jobId));
-  else if ("document" in edit) editEntry(sql, kept, "documents", () => edit.document);
-  else if ("routing" in edit) editEntry(sql, line, "jobs", () => edit.routing);
+  else if ("document" in edit) editEntry(sql, kept, "documents", () => Buffer.from(edit.document));
+  else if ("routing" in edit) editEntry(sql, line, "jobs", () => Buffer.from(edit.routing));
   else {
     const head = Buffer.from(readFrameHead(sql, kept.frame)!);
     Buffer.from(edit.mac).copy(head, head.length - edit.mac.length);

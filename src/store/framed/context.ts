@@ -17,6 +17,7 @@ import { KnownIds } from "./jobs/known-ids.ts";
 import { Names } from "./jobs/names.ts";
 import { replayFrames } from "./jobs/replay-frames.ts";
 import { type ChainEnd, loadChainEnd } from "./log/event-chain.ts";
+import { leaveOutNumbers } from "./log/event-log.ts";
 
 /** What every act works with. Memory decides; what it has decided is in the frame of the group, and in the rows later. */
 export type Context = {
@@ -38,6 +39,10 @@ export type Context = {
   readonly unreadable: Set<number>;
   readonly turns: Map<string, number>;
   chainEnd: ChainEnd;
+  /** Where it was before this group. */
+  previousHash: ChainEnd;
+  /** Numbers of the log that are left out after this group. */
+  skip: { throughSeq: number; hash: string } | null;
   /** When the first delayed job is due; undefined if that is not known, null if there is none. */
   nextRunAt: number | null | undefined;
   /** The group has changed rows directly, so all of them are written with it and no replay goes back before it. */
@@ -47,6 +52,7 @@ export type Context = {
 
 /** Reads what the rows say, and makes up for what was committed after they were written. */
 export function loadContext(sql: Connection, macKey: Buffer, unreadable: Set<number>): Context {
+  const chainEnd = loadChainEnd(sql);
   const context: Context = {
     sql,
     macKey,
@@ -64,7 +70,9 @@ export function loadContext(sql: Connection, macKey: Buffer, unreadable: Set<num
     windows: new Windows((queue, limit) => readWindow(context, queue, limit)),
     unreadable,
     turns: new Map(),
-    chainEnd: loadChainEnd(sql),
+    chainEnd,
+    previousHash: chainEnd,
+    skip: null,
     nextRunAt: undefined,
     mustFlush: false,
     writeFailed: false,
@@ -92,6 +100,7 @@ export type ContextMark = {
   jobs: MemoryMark;
   turns: Map<string, number>;
   chainEnd: ChainEnd;
+  skip: Context["skip"];
   mustFlush: boolean;
 };
 
@@ -106,6 +115,7 @@ export function markContext(context: Context): ContextMark {
     jobs: context.jobs.mark(),
     turns: new Map(context.turns),
     chainEnd: context.chainEnd,
+    skip: context.skip,
     mustFlush: context.mustFlush,
   };
 }
@@ -122,6 +132,7 @@ export function rollBackContext(context: Context, mark: ContextMark): void {
   context.turns.clear();
   for (const [tenantId, turn] of mark.turns) context.turns.set(tenantId, turn);
   context.chainEnd = mark.chainEnd;
+  context.skip = mark.skip;
   context.mustFlush = mark.mustFlush;
   context.nextRunAt = undefined;
   context.windows.clear();
@@ -137,7 +148,10 @@ export function commitFrame(context: Context): void {
   const { sql, frame, jobs, tallies, names, turns } = context;
   const rows = jobs.takeTouched().map((entry) => rowOf(entry, names.numberOf));
   const lastEvent = tallies.get("event_seq");
-  frame.append(sql, { rows, turns: [...turns], lastEvent, atMs: Date.now() });
+  const { previousHash } = context;
+  frame.append(sql, { rows, turns: [...turns], lastEvent, previousHash, atMs: Date.now() });
+  leaveOutNumbers(context);
+  context.previousHash = context.chainEnd;
   turns.clear();
   if (context.mustFlush || jobs.dirtyCount >= dirtyMax) flushRows(context);
 }

@@ -1,5 +1,8 @@
 import { hash } from "node:crypto";
-import { type Frame, type Head, type PayloadName, payloadNames } from "./frame.ts";
+import { type Frame, type Head, listedEntries, type PayloadName, payloadNames } from "./frame.ts";
+import { readPacked } from "./packed-text.ts";
+import { isProven, isZeros, recordsOf } from "./records.ts";
+import { readSharedTexts } from "./shared-texts.ts";
 
 /** `removed`: retention has taken its bytes, and its hash is all that is left. */
 type EntryState = "kept" | "removed" | "damaged";
@@ -9,21 +12,49 @@ type Entry = { state: EntryState; bytes: Buffer };
 /** The place of an entry; null names the payload itself, which has bytes that belong to no entry. */
 export type EntryFault = { payload: PayloadName; index: number | null };
 
-/** One entry and whether its bytes are those that the head lists. The head must have been opened. Why: ADR 0105. */
-export function readEntry(head: Head, frame: Frame, payload: PayloadName, index: number): Entry {
-  const list = head.lists[payload];
-  const start = startOf(list, index);
-  return entryAt(frame.payloads[payload], start, list[index]!);
+/**
+ * All entries of a payload, in order, and whether each is what the head lists. The head must have been opened. Where entries share texts,
+ * those are the last entry. Why: ADR 0105.
+ */
+export function readEntries(head: Head, frame: Frame, name: PayloadName): Entry[] {
+  const { starts } = listedEntries(frame.head, name);
+  const payload = frame.payloads[name];
+  const entries = head.lists[name].map((listed, index) =>
+    entryAt(payload, { start: starts[index]!, ...listed }),
+  );
+  if (name === "receipts") judgeReceipts(head, frame, entries);
+  if (name === "events") judgeRecords(head, frame, entries);
+  return entries;
 }
 
-/** All entries of a payload, in order. */
-export function readEntries(head: Head, frame: Frame, payload: PayloadName): Entry[] {
-  let start = 0;
-  return head.lists[payload].map((listed) => {
-    const entry = entryAt(frame.payloads[payload], start, listed);
-    start += listed.bytes;
-    return entry;
-  });
+/** A receipt is listed by the hash of its whole text. */
+function judgeReceipts(head: Head, frame: Frame, entries: Entry[]): void {
+  const { starts } = listedEntries(frame.head, "receipts");
+  const texts = readSharedTexts(bytesOf(frame.payloads.receipts, starts, entries.length - 1));
+  for (let index = 0; index < entries.length - 1; index++) {
+    if (entries[index]!.state === "removed") continue;
+    const packed = bytesOf(frame.payloads.receipts, starts, index);
+    const text = readPacked(packed, texts);
+    const isListed =
+      text !== null && hash("sha256", text, "buffer").equals(head.lists.receipts[index]!.sha256);
+    entries[index] = isListed ? { state: "kept", bytes: packed } : damaged;
+  }
+}
+
+function bytesOf(payload: Buffer | null, starts: Uint32Array, index: number): Buffer {
+  return payload?.subarray(starts[index], starts[index + 1]) ?? Buffer.alloc(0);
+}
+
+/** An event is listed by the hash of its record. */
+function judgeRecords(head: Head, frame: Frame, entries: Entry[]): void {
+  const { starts } = listedEntries(frame.head, "events");
+  const payload = frame.payloads.events;
+  let index = 0;
+  for (const record of recordsOf({ head: frame.head, firstEvent: head.firstEvent, payload })) {
+    if (!record.isRemoved)
+      entries[index] = isProven(record) ? { state: "kept", bytes: bytesOf(payload, starts, index) } : damaged;
+    index++;
+  }
 }
 
 /** What is damaged in the payloads, entry by entry. */
@@ -32,29 +63,26 @@ export function findDamage(head: Head, frame: Frame): EntryFault[] {
     const faults: EntryFault[] = readEntries(head, frame, payload).flatMap(({ state }, index) =>
       state === "damaged" ? [{ payload, index }] : [],
     );
-    const listed = startOf(head.lists[payload], head.lists[payload].length);
+    const listed = listedEntries(frame.head, payload).starts.at(-1)!;
     const isLonger = (frame.payloads[payload]?.length ?? 0) > listed;
     return isLonger ? [...faults, { payload, index: null }] : faults;
   });
 }
 
 /** Overwrites an entry with zeros. All others keep their places, and the head its hash. */
-export function removeEntry(head: Head, frame: Frame, payload: PayloadName, index: number): void {
-  const list = head.lists[payload];
-  const start = startOf(list, index);
-  frame.payloads[payload]?.fill(0, start, start + list[index]!.bytes);
+export function removeEntry(frame: Frame, payload: PayloadName, index: number): void {
+  const { starts } = listedEntries(frame.head, payload);
+  frame.payloads[payload]?.fill(0, starts[index], starts[index + 1]);
 }
 
-function startOf(list: Head["lists"][PayloadName], index: number): number {
-  let start = 0;
-  for (let before = 0; before < index; before++) start += list[before]!.bytes;
-  return start;
-}
+const damaged: Entry = { state: "damaged", bytes: Buffer.alloc(0) };
 
-function entryAt(payload: Buffer | null, start: number, listed: { bytes: number; sha256: Buffer }): Entry {
-  const bytes = payload?.subarray(start, start + listed.bytes) ?? Buffer.alloc(0);
-  const isWhole = bytes.length === listed.bytes;
-  if (isWhole && hash("sha256", bytes, "buffer").equals(listed.sha256)) return { state: "kept", bytes };
-  const isGone = payload === null || (isWhole && bytes.every((byte) => byte === 0));
-  return { state: isGone ? "removed" : "damaged", bytes: Buffer.alloc(0) };
+function entryAt(payload: Buffer | null, listed: { start: number; bytes: number; sha256: Buffer }): Entry {
+  if (payload === null) return { state: "removed", bytes: Buffer.alloc(0) };
+  const bytes = payload.subarray(listed.start, listed.start + listed.bytes);
+  if (bytes.length < listed.bytes) return damaged;
+  // A newer line of a job has no document of its own, only the hash of the one that stays where it is.
+  if (listed.bytes === 0 || hash("sha256", bytes, "buffer").equals(listed.sha256))
+    return { state: "kept", bytes };
+  return isZeros(bytes) ? { state: "removed", bytes: Buffer.alloc(0) } : damaged;
 }

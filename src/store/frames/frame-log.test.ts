@@ -102,7 +102,7 @@ test("removed entries are no damage where the log is synced", () => {
   const synced = { ...start, syncedBytes: log.length };
   for (const { head, frame } of replayLog(macKey, log, synced).frames)
     for (const name of payloadNames)
-      for (const index of head.lists[name].keys()) removeEntry(head, frame, name, index);
+      for (const index of head.lists[name].keys()) removeEntry(frame, name, index);
   const replay = replayLog(macKey, log, synced);
   expect([numbersOf(replay), replay.faults]).toEqual([[1, 2, 3], []]);
   expect(log.includes("document")).toBe(false);

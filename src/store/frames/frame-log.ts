@@ -1,13 +1,23 @@
 // Frames one after the other in a log: their bytes, and how a torn end is told from damage. Why: ADR 0105.
 import { type EntryFault, findDamage, readEntries } from "./entries.ts";
-import { byName, type Frame, type Head, headBytes, magic, openHead, payloadNames } from "./frame.ts";
+import {
+  byName,
+  type Frame,
+  type Head,
+  headBytes,
+  listedEntries,
+  magic,
+  openHead,
+  payloadNames,
+} from "./frame.ts";
 
 /**
  * What is wrong in a log. `list`: the head of this frame is damaged, or the frame is gone; nobody can say which of its entries
- * are right. `order`: the frame is genuine, but does not follow the one before. `entry`: this entry is not what was written.
+ * are right. `order`: the frame is genuine, but does not follow the one before. `records`: its first record of the audit trail does not follow the last
+ * one before it. `entry`: this entry is not what was written.
  */
 export type FrameFault =
-  | { frame: number; what: "list" | "order" }
+  | { frame: number; what: "list" | "order" | "records" }
   | ({ frame: number; what: "entry" } & EntryFault);
 
 type LoggedFrame = { head: Head; frame: Frame; at: number };
@@ -94,7 +104,7 @@ function frameAt(macKey: Buffer, log: Buffer, at: number): FoundFrame | null {
   let end = at + length;
   const payloads = byName((name) => {
     const start = end;
-    end += head.lists[name].reduce((sum, { bytes }) => sum + bytes, 0);
+    end += listedEntries(headOnly, name).starts.at(-1)!;
     return log.subarray(start, end);
   });
   return end > log.length ? null : { head, frame: { head: headOnly, payloads }, bytes: end - at };

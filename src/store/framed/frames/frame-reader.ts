@@ -1,5 +1,10 @@
 import { hash } from "node:crypto";
-import { genuineNumber, listedEntries, type PayloadName } from "../../frames/frame.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import { genuineNumber, listedEntries, listedHash, type PayloadName } from "../../frames/frame.ts";
+import { type JobLine, readJobLine } from "../../frames/job-line.ts";
+import { readPacked } from "../../frames/packed-text.ts";
+import { type FrameRecord, isZeros, recordsOf } from "../../frames/records.ts";
+import { readSharedTexts } from "../../frames/shared-texts.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
 import { readFrameHead, readPayload } from "./frame-rows.ts";
 
@@ -8,9 +13,10 @@ const keptBytesMax = 32 * 1024 ** 2;
 
 /**
  * `kept`: the bytes that were written. `removed`: retention has taken them. `damaged`: they are others. `unlisted`: the head of the
- * frame is damaged or gone, so that nobody can say.
+ * frame is damaged or gone, or the texts that its entries share are, so that nobody can say.
  */
-type FoundEntry = { state: "kept" | "removed" | "damaged" | "unlisted"; text: string };
+type FoundState = "kept" | "removed" | "damaged" | "unlisted";
+type FoundEntry = { state: FoundState; text: string };
 
 type OpenFrame = {
   head: Buffer;
@@ -18,7 +24,13 @@ type OpenFrame = {
   bytes: number;
   payloads: Map<PayloadName, OpenPayload>;
 };
-type OpenPayload = { bytes: Buffer | null; starts: Uint32Array; hashesAt: number };
+type OpenPayload = {
+  bytes: Buffer | null;
+  starts: Uint32Array;
+  listAt: number;
+  /** Of a payload whose entries share texts, once they are asked for. */
+  texts: { all: string[]; isListed: boolean } | null;
+};
 
 /** Reads entries of frames, and remembers the frames that were read last. */
 export class FrameReader {
@@ -32,43 +44,49 @@ export class FrameReader {
     this.#macKey = macKey;
   }
 
-  entry(number: number, name: PayloadName, index: number): FoundEntry {
+  /** An entry of a payload without shared texts. */
+  entry(number: number, name: "changes" | "documents", index: number): FoundEntry {
+    const { state, bytes } = this.#entry(number, name, index);
+    return { state, text: bytes.toString("utf8") };
+  }
+
+  /** The line of a job; null if nothing of it can be read. */
+  line(number: number, index: number): { state: FoundState; line: JobLine | null } {
+    const { state, bytes } = this.#entry(number, "jobs", index);
+    const { all, isListed } = this.#texts(number, "jobs");
+    const line = bytes.length === 0 ? null : readJobLine(bytes, all);
+    // Of texts that are damaged, no single job is to blame.
+    return { state: state === "kept" && !isListed ? "unlisted" : state, line };
+  }
+
+  /** A receipt as it was written, which the head lists by the hash of its whole text. */
+  receipt(number: number, index: number): FoundEntry {
     const frame = this.#frame(number);
-    if (!frame.isGenuine) return { state: "unlisted", text: this.plain(number, name, index) };
-    const { bytes, starts, hashesAt } = this.#payload(number, frame, name);
-    if (index >= starts.length - 1) return { state: "unlisted", text: "" };
-    const entry = bytes?.subarray(starts[index], starts[index + 1]) ?? Buffer.alloc(0);
-    const listed = frame.head.subarray(hashesAt + 36 * index, hashesAt + 36 * index + 32);
-    const isWhole = entry.length === starts[index + 1]! - starts[index]!;
-    if (isWhole && hash("sha256", entry, "buffer").equals(listed))
-      return { state: "kept", text: entry.toString("utf8") };
-    const isGone = bytes === null || (isWhole && entry.every((byte) => byte === 0));
-    return { state: isGone ? "removed" : "damaged", text: isGone ? "" : entry.toString("utf8") };
+    const payload = this.#payload(number, frame, "receipts");
+    const bytes = entryBytes(payload, index);
+    if (bytes === null || isZeros(bytes)) return { state: "removed", text: "" };
+    const text = readPacked(bytes, this.#texts(number, "receipts").all) ?? "";
+    if (!frame.isGenuine) return { state: "unlisted", text };
+    const isListed = sha256Hex(text) === listedHash(frame.head, payload.listAt, index);
+    return { state: isListed ? "kept" : "damaged", text };
+  }
+
+  /** The records of a frame, as anybody can read and check them without the key of the hub. */
+  records(number: number, firstEvent: number): Generator<FrameRecord> {
+    const frame = this.#frame(number);
+    const { bytes } = this.#payload(number, frame, "events");
+    return recordsOf({ head: frame.head, firstEvent, payload: bytes });
   }
 
   /** The text of an entry without any check. */
-  plain(number: number, name: PayloadName, index: number): string {
-    const { bytes, starts } = this.#payload(number, this.#frame(number), name);
-    return bytes?.toString("utf8", starts[index], starts[index + 1]) ?? "";
+  plain(number: number, name: "documents", index: number): string {
+    return entryBytes(this.#payload(number, this.#frame(number), name), index)?.toString("utf8") ?? "";
   }
 
   /** The hash that the head lists for an entry. */
   hash(number: number, name: PayloadName, index: number): string {
     const frame = this.#frame(number);
-    const { hashesAt } = this.#payload(number, frame, name);
-    return frame.head.toString("hex", hashesAt + 36 * index, hashesAt + 36 * index + 32);
-  }
-
-  /** All entries of a payload with their hashes, without a check of the MAC: as anybody can read them. */
-  entries(number: number, name: PayloadName): { text: string; sha256: string; isKept: boolean }[] {
-    const frame = this.#frame(number);
-    const { bytes, starts, hashesAt } = this.#payload(number, frame, name);
-    return Array.from({ length: starts.length - 1 }, (_, index) => {
-      const entry = bytes?.subarray(starts[index], starts[index + 1]) ?? Buffer.alloc(0);
-      const sha256 = frame.head.toString("hex", hashesAt + 36 * index, hashesAt + 36 * index + 32);
-      const isKept = bytes !== null && !(entry[0] === 0 && entry.every((byte) => byte === 0));
-      return { text: entry.toString("utf8"), sha256, isKept };
-    });
+    return listedHash(frame.head, this.#payload(number, frame, name).listAt, index);
   }
 
   /** The bytes of it have changed. */
@@ -80,6 +98,30 @@ export class FrameReader {
   clear(): void {
     this.#frames.clear();
     this.#bytes = 0;
+  }
+
+  #entry(number: number, name: PayloadName, index: number): { state: FoundState; bytes: Buffer } {
+    const frame = this.#frame(number);
+    const payload = this.#payload(number, frame, name);
+    const bytes = entryBytes(payload, index) ?? Buffer.alloc(0);
+    if (!frame.isGenuine || index >= payload.starts.length - 1) return { state: "unlisted", bytes };
+    const { starts, listAt } = payload;
+    const isWhole = payload.bytes !== null && bytes.length === starts[index + 1]! - starts[index]!;
+    const at = listAt + 32 * index;
+    if (isWhole && hash("sha256", bytes, "buffer").equals(frame.head.subarray(at, at + 32)))
+      return { state: "kept", bytes };
+    const isGone = payload.bytes === null || (isWhole && isZeros(bytes));
+    return { state: isGone ? "removed" : "damaged", bytes: isGone ? Buffer.alloc(0) : bytes };
+  }
+
+  #texts(number: number, name: "jobs" | "receipts"): { all: string[]; isListed: boolean } {
+    const payload = this.#payload(number, this.#frame(number), name);
+    if (payload.texts === null) {
+      const last = payload.starts.length - 2;
+      const { state, bytes } = this.#entry(number, name, Math.max(0, last));
+      payload.texts = { all: readSharedTexts(bytes), isListed: state === "kept" };
+    }
+    return payload.texts;
   }
 
   #frame(number: number): OpenFrame {
@@ -101,8 +143,7 @@ export class FrameReader {
     let payload = frame.payloads.get(name);
     if (payload === undefined) {
       const bytes = readPayload(this.#sql, number, name);
-      const { starts, listAt } = listedEntries(frame.head, name);
-      payload = { bytes, starts, hashesAt: listAt + 4 };
+      payload = { bytes, ...listedEntries(frame.head, name), texts: null };
       frame.payloads.set(name, payload);
       frame.bytes += bytes?.length ?? 0;
       this.#keep(bytes?.length ?? 0);
@@ -118,4 +159,8 @@ export class FrameReader {
       this.forget(number);
     }
   }
+}
+
+function entryBytes({ bytes, starts }: OpenPayload, index: number): Buffer | null {
+  return bytes?.subarray(starts[index], starts[index + 1]) ?? null;
 }

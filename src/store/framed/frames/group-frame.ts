@@ -1,11 +1,16 @@
-import { hash } from "node:crypto";
-import { encodeFrame, firstMac, macOf, type NewFrame } from "../../frames/frame.ts";
+import { sha256Hex } from "../../../signing/mac.ts";
+import type { ByteWriter } from "../../frames/byte-writer.ts";
+import type { ListMark } from "../../frames/entry-list.ts";
+import { type EntryEvent, writeEvent } from "../../frames/event-entry.ts";
+import { byName, type EntryLists, emptyLists, encodeFrame, firstMac, macOf } from "../../frames/frame.ts";
+import { type JobLine, writeJobLine } from "../../frames/job-line.ts";
+import { writePacked } from "../../frames/packed-text.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
 import { appendFrame, lastFrame } from "./frame-rows.ts";
 
-type NewEntry = { text: string; sha256?: string };
+type NewLine = JobLine & { documentSha256: string };
 
-export type GroupMark = { jobs: number; receipts: number; events: number; worked: number };
+export type GroupMark = { lists: Record<keyof EntryLists, ListMark>; worked: number };
 
 /** How many attempts of a worker have ended well and badly. */
 type Worked = [workerId: string, completed: number, failed: number];
@@ -16,36 +21,37 @@ export class GroupFrame {
   #lastMac: Buffer;
   /** The number that this frame will have. */
   number: number;
-  #jobs: NewEntry[] = [];
-  #documents: NewEntry[] = [];
-  #receipts: NewEntry[] = [];
-  #events: NewEntry[] = [];
+  readonly #lists: EntryLists = emptyLists();
   #worked: Worked[] = [];
 
   constructor(sql: Connection, macKey: Buffer) {
     const last = lastFrame(sql);
     this.#macKey = macKey;
     this.number = (last?.number ?? 0) + 1;
-    this.#lastMac = last === null ? firstMac : macOf({ head: last.head, payloads: {} as never });
+    this.#lastMac = last === null ? firstMac : macOf(last);
   }
 
   /** Returns the place of the line and its document among the others of the frame. */
-  addJob(line: string, document: NewEntry): number {
-    this.#documents.push(document);
-    return this.#jobs.push({ text: line }) - 1;
+  addJob(line: NewLine, document: string): number {
+    this.#add("documents", (bytes) => bytes.text(document), line.documentSha256);
+    return this.#add("jobs", (bytes) => writeJobLine(bytes, this.#lists.jobs.texts, line));
   }
 
   /** A newer line of a job whose document is in an earlier frame. Lines and documents have the same places. */
-  addLine(line: string): number {
-    return this.addJob(line, { text: "" });
+  addLine(line: NewLine): number {
+    return this.addJob(line, "");
   }
 
   addReceipt(text: string): number {
-    return this.#receipts.push({ text }) - 1;
+    return this.#add(
+      "receipts",
+      (bytes) => writePacked(bytes, this.#lists.receipts.texts, text),
+      sha256Hex(text),
+    );
   }
 
-  addEvent(record: Required<NewEntry>): void {
-    this.#events.push(record);
+  addEvent(event: EntryEvent, sha256: string): void {
+    this.#add("events", (bytes) => writeEvent(bytes, this.#lists.events.texts, event), sha256);
   }
 
   addWorked(...worked: Worked): void {
@@ -53,46 +59,40 @@ export class GroupFrame {
   }
 
   mark(): GroupMark {
-    return {
-      jobs: this.#jobs.length,
-      receipts: this.#receipts.length,
-      events: this.#events.length,
-      worked: this.#worked.length,
-    };
+    return { lists: byName((name) => this.#lists[name].mark()), worked: this.#worked.length };
   }
 
   backTo(mark: GroupMark): void {
-    this.#jobs.length = mark.jobs;
-    this.#documents.length = mark.jobs;
-    this.#receipts.length = mark.receipts;
-    this.#events.length = mark.events;
+    byName((name) => this.#lists[name].backTo(mark.lists[name]));
     this.#worked.length = mark.worked;
   }
 
   /** False if there was nothing to write. `rows` are the rows of jobs as they are now, `turns` those of tenants. */
-  append(sql: Connection, { rows, turns, lastEvent, atMs }: GroupChanges): boolean {
-    if (this.#events.length === 0 && rows.length === 0 && turns.length === 0) return false;
-    const changes = JSON.stringify({ rows, turns, worked: this.#worked });
-    const entries: NewFrame["entries"] = {
-      jobs: this.#jobs,
-      changes: [{ text: changes, sha256: hash("sha256", changes, "hex") }],
-      documents: this.#documents,
-      receipts: this.#receipts,
-      events: this.#events,
-    };
+  append(sql: Connection, { rows, turns, ...facts }: GroupChanges): boolean {
+    const firstEvent = facts.lastEvent - this.#lists.events.length + 1;
+    if (firstEvent > facts.lastEvent && rows.length === 0 && turns.length === 0) return false;
+    this.#add("changes", (bytes) => bytes.text(JSON.stringify({ rows, turns, worked: this.#worked })));
     const { number } = this;
-    const frame = encodeFrame(this.#macKey, { number, atMs, previousMac: this.#lastMac, entries });
-    appendFrame(sql, number, { frame, firstEvent: lastEvent - this.#events.length + 1, lastEvent });
+    const { atMs, previousHash } = facts;
+    const frame = encodeFrame(
+      this.#macKey,
+      { number, atMs, previousMac: this.#lastMac, firstEvent, previousHash },
+      this.#lists,
+    );
+    appendFrame(sql, number, { frame, firstEvent, lastEvent: facts.lastEvent });
     this.#lastMac = Buffer.from(macOf(frame));
     this.number++;
-    this.#jobs = [];
-    this.#documents = [];
-    this.#receipts = [];
-    this.#events = [];
     this.#worked = [];
     return true;
+  }
+
+  #add(name: keyof EntryLists, write: (bytes: ByteWriter) => void, sha256?: string): number {
+    const list = this.#lists[name];
+    write(list.bytes);
+    return list.end(sha256);
   }
 }
 
 export type Changes = { rows: unknown[][]; turns: [tenantId: string, turn: number][]; worked: Worked[] };
-type GroupChanges = Omit<Changes, "worked"> & { lastEvent: number; atMs: number };
+/** `previousHash` is that of the record before the first one of the group. */
+type GroupChanges = Omit<Changes, "worked"> & { lastEvent: number; previousHash: string; atMs: number };

@@ -1,11 +1,11 @@
-import { listedEntries, type PayloadName } from "../../frames/frame.ts";
+import { isSharing, listedEntries, type PayloadName } from "../../frames/frame.ts";
 import type { Context } from "../context.ts";
 import { readFrameHead, readPayload, removePayload, replacePayload } from "./frame-rows.ts";
 
 type RemovedEntry = { frame: number; payload: PayloadName; place: number };
 
 /**
- * Overwrites entries with zeros where they are; a payload of nothing but zeros is dropped. Heads keep the hashes, so that whoever
+ * Overwrites entries with zeros where they are; a payload of nothing else is dropped. Heads keep the hashes, so that whoever
  * checks the frame finds them removed and not missing.
  */
 export function removeEntries(
@@ -21,7 +21,13 @@ export function removeEntries(
     const { starts } = listedEntries(head, payload);
     const left = Buffer.from(bytes);
     for (const { place } of ofPayload) left.fill(0, starts[place], starts[place + 1]);
-    if (left.every((byte) => byte === 0)) removePayload(sql, frame, payload);
+    if (isNothingLeft(payload, left, starts)) removePayload(sql, frame, payload);
     else replacePayload(sql, frame, payload, left);
   }
+}
+
+/** The texts that entries share, which come last, are of no use without any of them. */
+function isNothingLeft(payload: PayloadName, bytes: Buffer, starts: Uint32Array): boolean {
+  const end = isSharing(payload) ? starts.at(-2) : starts.at(-1);
+  return bytes.subarray(0, end).every((byte) => byte === 0);
 }

@@ -11,7 +11,7 @@ export function checkDocument(
 ): { state: "genuine" | "forged" | "unknown"; document: string } {
   if (entry.document !== null) return { state: "genuine", document: entry.document };
   const { at, lineAt, record } = entry;
-  const line = frames.entry((lineAt ?? at).frame, "jobs", (lineAt ?? at).place);
+  const line = frames.line((lineAt ?? at).frame, (lineAt ?? at).place);
   const { state, text } = frames.entry(at.frame, "documents", at.place);
   if (line.state === "unlisted" || state === "unlisted") return { state: "unknown", document: text };
   const isGenuine =

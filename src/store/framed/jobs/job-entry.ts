@@ -180,11 +180,6 @@ function hexOfId(id: string): string {
   return id.replaceAll("-", "");
 }
 
-/** The id as callers know it. */
-export function idOfHex(hex: string): string {
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
-
 const hex = "lower(hex(jobs.id))";
 
 /** In SQL: the same. */

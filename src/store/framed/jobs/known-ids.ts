@@ -1,5 +1,5 @@
+import { idOfHex } from "../../frames/job-line.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
-import { idOfHex } from "./job-entry.ts";
 
 /** About 2 MB. */
 const recentMax = 20_000;

@@ -1,7 +1,7 @@
 import { type JobRecord, type JobState, jobStates } from "../../../core/jobs/job.ts";
-import { differingColumns, type LinedJob, lineColumns } from "../../frames/job-line.ts";
+import { differingColumns, idOfHex } from "../../frames/job-line.ts";
 import type { FrameReader } from "../frames/frame-reader.ts";
-import { idOfHex, type JobEntry, type Place, type RowValues, rowColumns, unpackHash } from "./job-entry.ts";
+import { type JobEntry, type Place, type RowValues, rowColumns, unpackHash } from "./job-entry.ts";
 
 /** What a row names by number. */
 export type RowNames = {
@@ -31,10 +31,10 @@ export function readEntry(
   const lineAt = placeIn(row, "line_frame", "line_place");
   const receiptAt = placeIn(row, "receipt_frame", "receipt_place");
   const { frame, place } = lineAt ?? at;
-  const line = frames.entry(frame, "jobs", place);
-  const record = recordOf(row, names, readLine(line.text));
-  record.receipt =
-    receiptAt === null ? null : frames.entry(receiptAt.frame, "receipts", receiptAt.place).text;
+  const { state, line } = frames.line(frame, place);
+  const record = recordOf(row, names, { ...noLine, ...line });
+  record.documentSha256 = frames.hash(frame, "documents", place);
+  record.receipt = receiptAt === null ? null : frames.receipt(receiptAt.frame, receiptAt.place).text;
   const history = parsed(row[indexOf.fail_history], "[]");
   return {
     entry: {
@@ -49,10 +49,10 @@ export function readEntry(
       eventFrames: row[indexOf.event_frames] as string,
       isStored: true,
       isStoredPlain: false,
-      isGenuine: line.state === "kept" && differingColumns(record, line.text).length === 0,
+      isGenuine: state === "kept" && line !== null && differingColumns(record, line).length === 0,
       document: null,
     },
-    isUnlisted: line.state === "unlisted",
+    isUnlisted: state === "unlisted",
     isHistoryLost: history === null,
   };
 }
@@ -84,32 +84,20 @@ type OnlyInLine = Pick<
   | "maxAttempts"
   | "attemptsChosen"
   | "limitsDefaulted"
-  | "documentSha256"
   | "idempotencyKey"
   | "requestHash"
 >;
 
-const lineIndex = Object.fromEntries(lineColumns.map((column, index) => [column, index])) as Record<
-  keyof LinedJob,
-  number
->;
-
-/** What only the line says; of a line that cannot be read, values with which nothing runs. */
-function readLine(line: string): OnlyInLine {
-  const values = parsed<never[]>(line, "[]") ?? [];
-  const of = <T>(column: keyof LinedJob, otherwise: T): T =>
-    (values[lineIndex[column]] as T | undefined) ?? otherwise;
-  return {
-    documentTimeoutSec: of("documentTimeoutSec", 0),
-    timeoutSec: of("timeoutSec", 0),
-    maxAttempts: of("maxAttempts", 1),
-    attemptsChosen: of("attemptsChosen", false),
-    limitsDefaulted: of("limitsDefaulted", null),
-    documentSha256: of("documentSha256", ""),
-    idempotencyKey: of("idempotencyKey", ""),
-    requestHash: of("requestHash", null),
-  };
-}
+/** In place of a line that cannot be read: values with which nothing runs. */
+const noLine: OnlyInLine = {
+  documentTimeoutSec: 0,
+  timeoutSec: 0,
+  maxAttempts: 1,
+  attemptsChosen: false,
+  limitsDefaulted: null,
+  idempotencyKey: "",
+  requestHash: null,
+};
 
 /** Field by field: an object that is given so many fields by their names becomes a dictionary. */
 function recordOf(row: RowValues, names: RowNames, line: OnlyInLine): JobRecord {
@@ -126,7 +114,7 @@ function recordOf(row: RowValues, names: RowNames, line: OnlyInLine): JobRecord 
     type: names.typeOf(queueId),
     priority: values[indexOf.priority]!,
     queueKey: names.queueKey(queueId),
-    documentSha256: line.documentSha256,
+    documentSha256: "",
     idempotencyKey: line.idempotencyKey,
     requestHash: line.requestHash,
     status: (jobStates[values[indexOf.status]!] ?? "failed") as JobState,

@@ -2,7 +2,6 @@ import type { Origin } from "../../../core/events.ts";
 import { submitEffects } from "../../../core/jobs/effects.ts";
 import { type NewJob, newJobRecord } from "../../../core/jobs/job.ts";
 import { RefusedAct } from "../../acts/refused-act.ts";
-import { writeJobLine } from "../../frames/job-line.ts";
 import { answerRepeat, type KnownJob, refusalByQuota } from "../../jobs/submit-rules.ts";
 import { openQueue } from "../../sqlite/claims/queue-rows.ts";
 import type { SubmitOutcome } from "../../store.ts";
@@ -58,7 +57,7 @@ function accept(context: Context, job: NewJob, origin: Origin | null): void {
   const effects = submitEffects(record, origin);
   const { after, dueAt, readiness } = effects;
   const { number } = frame;
-  const place = frame.addJob(writeJobLine(record), { text: job.document, sha256: job.documentSha256 });
+  const place = frame.addJob(record, job.document);
   ids.add(job.id);
   context.jobs.put({
     record: after,

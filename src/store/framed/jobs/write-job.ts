@@ -1,7 +1,6 @@
 import type { Change } from "../../../core/jobs/change.ts";
 import { type ChangeContext, decideEffects, type Effects } from "../../../core/jobs/effects.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
-import { writeJobLine } from "../../frames/job-line.ts";
 import { noteEffects } from "../../jobs/note-effects.ts";
 import { countJob } from "../../sqlite/jobs/apply-effects.ts";
 import { settleObjects } from "../../sqlite/jobs/settle-objects.ts";
@@ -39,7 +38,7 @@ export function writeJob(context: Context, entry: JobEntry, change: Change, how:
 /** A changed timeout is a new line. One that was broken before stays broken. */
 function lineOf({ frame }: Context, entry: JobEntry, after: JobRecord): JobEntry["lineAt"] {
   if (after.timeoutSec === entry.record.timeoutSec || !entry.isGenuine) return entry.lineAt;
-  return { frame: frame.number, place: frame.addLine(writeJobLine(after)) };
+  return { frame: frame.number, place: frame.addLine(after) };
 }
 
 function receiptOf({ frame }: Context, entry: JobEntry, { receipt }: JobRecord): JobEntry["receiptAt"] {

@@ -4,12 +4,11 @@ import { sealText } from "../../log/seal-text.ts";
 import { storedEvent } from "../../log/stored-event.ts";
 import type { Context } from "../context.ts";
 
-/** Adds one event to the frame: the record of the audit trail itself, which follows the one before. */
+/** Adds one event to the frame, listed by the hash of its record in the audit trail, which follows the one before. */
 export function appendEvent(context: Context, event: NewEvent & { jobSeq?: number | null }): void {
   const stored = storedEvent(event, context.tallies.add("event_seq", 1));
   const { severity } = eventTable[stored.event];
-  const text = sealText(stored, { severity, prevHash: context.chainEnd });
-  const sha256 = sha256Hex(text);
-  context.frame.addEvent({ text, sha256 });
+  const sha256 = sha256Hex(sealText(stored, { severity, prevHash: context.chainEnd }));
+  context.frame.addEvent({ stored, severity }, sha256);
   context.chainEnd = sha256;
 }

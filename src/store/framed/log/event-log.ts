@@ -69,17 +69,24 @@ export function pruneEvents(
   return { removed };
 }
 
+type Skip = { throughSeq: number; hash: string };
+
 /** Leaves out numbers of the log that were given before, by a database that is lost. */
-export function skipEvents(
-  context: Context,
-  { throughSeq, hash }: { throughSeq: number; hash: string },
-): void {
-  const missing = throughSeq - context.tallies.get("event_seq");
+export function skipEvents(context: Context, skip: Skip): void {
+  context.skip = skip;
+  context.mustFlush = true;
+}
+
+/** After the events of the group, because those of one frame follow each other without a gap. */
+export function leaveOutNumbers(context: Context): void {
+  const { skip } = context;
+  context.skip = null;
+  if (skip === null) return;
+  const missing = skip.throughSeq - context.tallies.get("event_seq");
   if (missing <= 0) return;
   context.tallies.add("event_seq", missing);
-  context.sql.run("INSERT INTO skipped_events VALUES (?, ?)", throughSeq, hash);
-  context.chainEnd = hash;
-  context.mustFlush = true;
+  context.sql.run("INSERT INTO skipped_events VALUES (?, ?)", skip.throughSeq, skip.hash);
+  context.chainEnd = skip.hash;
 }
 
 /** Every event is sealed by the frame that has it, so there is never anything left to seal. */

@@ -1,4 +1,3 @@
-import { lineColumns } from "../../frames/job-line.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
 import type { ForgottenJob } from "../../store.ts";
 import type { Context } from "../context.ts";
@@ -41,35 +40,17 @@ export function getForgottenJob({ sql, frames }: Sources, { jobId }: { jobId: st
     idBytes(jobId),
   );
   if (row === null) return null;
-  const line = frames.entry(row.line_frame, "jobs", row.line_place);
+  const line = frames.line(row.line_frame, row.line_place);
   const document = frames.entry(row.frame, "documents", row.place);
-  const receipt = frames.entry(row.receipt_frame, "receipts", row.receipt_place);
-  const lined = readLine(line.text);
-  const entries = [line, document, receipt];
+  const receipt = frames.receipt(row.receipt_frame, row.receipt_place);
+  const documentSha256 = frames.hash(row.line_frame, "documents", row.line_place);
   const isSealed =
-    entries.every(({ state }) => state === "kept") &&
-    lined.id === jobId &&
-    frames.hash(row.frame, "documents", row.place) === lined.documentSha256;
-  return { ...lined, id: jobId, document: document.text, receipt: receipt.text, isSealed };
-}
-
-type Lined = Pick<ForgottenJob, "id" | "tenantId" | "userId" | "documentSha256">;
-
-function readLine(line: string): Lined {
-  let values: unknown[] = [];
-  try {
-    values = JSON.parse(line);
-  } catch {
-    // Nothing of it can be told.
-  }
-  const text = (column: (typeof lineColumns)[number]): string =>
-    String(values[lineColumns.indexOf(column)] ?? "");
-  return {
-    id: text("id"),
-    tenantId: text("tenantId"),
-    userId: text("userId"),
-    documentSha256: text("documentSha256"),
-  };
+    [line, document, receipt].every(({ state }) => state === "kept") &&
+    line.line?.id === jobId &&
+    frames.hash(row.frame, "documents", row.place) === documentSha256;
+  const { tenantId = "", userId = "" } = line.line ?? {};
+  const texts = { document: document.text, receipt: receipt.text };
+  return { id: jobId, tenantId, userId, documentSha256, ...texts, isSealed };
 }
 
 export function pruneReceipts(

@@ -1,10 +1,12 @@
 import type { LoggedEvent, Severity } from "../../../core/events.ts";
-import { sha256Hex } from "../../../signing/mac.ts";
 import type { AuditMark } from "../../audit-store.ts";
+import type { EntryEvent } from "../../frames/event-entry.ts";
+import { type FrameRecord, isProven } from "../../frames/records.ts";
 import type { AuditReader, HotRow } from "../../log/audit-reader.ts";
+import { readEvent } from "../../log/stored-event.ts";
 import { Connection } from "../../sqlite/database/connection.ts";
 import { ReadContext } from "./read-context.ts";
-import { eventOf, framesAfter, type ReadRecord, recordsIn } from "./read-events.ts";
+import { framesAfter, recordsIn } from "./read-events.ts";
 
 type Skipped = { seq: number; hash: string };
 
@@ -42,14 +44,15 @@ function gapRow({ seq, hash }: Skipped): HotRow {
   return { seq, event: null, seal: { severity: "LOW", hash } };
 }
 
-function hotRow({ seq, hash, record, text }: ReadRecord): HotRow {
-  const severity: Severity = record?.severity ?? "LOW";
-  return { seq, event: exactEvent({ seq, hash, record, text }), seal: { severity, hash } };
+function hotRow(record: FrameRecord): HotRow {
+  const { seq, hash, event } = record;
+  const severity: Severity = event?.severity ?? "LOW";
+  return { seq, event: event && exactEvent(record, event), seal: { severity, hash } };
 }
 
 /** A text that means the same in another spelling was not written by the hub, and must not pass for the original. */
-function exactEvent({ hash, record, text }: ReadRecord): LoggedEvent | null {
-  if (record === null) return null;
-  const event = eventOf(record);
-  return sha256Hex(text) === hash ? event : { ...event, details: { text } };
+function exactEvent(record: FrameRecord, { stored }: EntryEvent): LoggedEvent {
+  if (isProven(record)) return readEvent(stored);
+  const details = JSON.stringify({ text: stored.details });
+  return readEvent({ ...stored, details, origin: null });
 }

@@ -1,7 +1,11 @@
 import type { EventKind } from "../../../core/events.ts";
 import type { AuditFilter, AuditPage, EventCount } from "../../audit-store.ts";
-import type { AuditRecord, SealedRecord } from "../../log/audit-record.ts";
-import { type CountedEvent, sumEvents } from "../../log/sum-events.ts";
+import type { EntryEvent } from "../../frames/event-entry.ts";
+import type { FrameRecord } from "../../frames/records.ts";
+import { sealedRecord } from "../../log/audit-chain.ts";
+import type { SealedRecord } from "../../log/audit-record.ts";
+import { type StoredEvent, userOf } from "../../log/stored-event.ts";
+import { sumEvents } from "../../log/sum-events.ts";
 import type { ReadContext } from "./read-context.ts";
 import { framesAfter, recordsIn } from "./read-events.ts";
 
@@ -11,8 +15,8 @@ export function readSealed(
   { afterSeq, limit }: { afterSeq: number; limit: number },
 ): SealedRecord[] {
   const found: SealedRecord[] = [];
-  for (const sealed of recordsBetween(context, afterSeq, Number.MAX_SAFE_INTEGER)) {
-    if (found.push(sealed) === limit) break;
+  for (const record of recordsBetween(context, afterSeq, Number.MAX_SAFE_INTEGER)) {
+    if (found.push(shown(record)) === limit) break;
   }
   return found;
 }
@@ -24,24 +28,23 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
   if (last === null || last <= after) return { records: [], next: null };
   const from = Math.max(after, last - filter.window);
   const matching = [...recordsBetween(context, from, last)].filter((record) => fits(record, filter));
-  const records = matching.slice(-limit).reverse();
+  const records = matching.slice(-limit).reverse().map(shown);
   const seen = records.length === limit ? records.at(-1)!.seq : from + 1;
   const isOlder = lastBefore(context, seen) !== null && lastBefore(context, seen)! > after;
   return { records, next: isOlder ? seen : null };
 }
 
-function fits(record: AuditRecord, filter: AuditFilter): boolean {
-  const at = Date.parse(record.timestamp);
+function fits({ event: { stored, severity } }: ReadRecord, filter: AuditFilter): boolean {
   return (
-    (filter.event === undefined || record.event === filter.event) &&
-    (filter.without === undefined || record.event !== filter.without) &&
-    (filter.kinds === undefined || (filter.kinds as string[]).includes(record.event)) &&
-    (filter.severity === undefined || record.severity === filter.severity) &&
-    (filter.tenantId === undefined || record.tenant_id === filter.tenantId) &&
-    (filter.userId === undefined || record.user_id === filter.userId) &&
-    (filter.jobId === undefined || record.job_id === filter.jobId) &&
-    (filter.since === undefined || at >= filter.since) &&
-    (filter.until === undefined || at < filter.until)
+    (filter.event === undefined || stored.event === filter.event) &&
+    (filter.without === undefined || stored.event !== filter.without) &&
+    (filter.kinds === undefined || filter.kinds.includes(stored.event)) &&
+    (filter.severity === undefined || severity === filter.severity) &&
+    (filter.tenantId === undefined || stored.tenantId === filter.tenantId) &&
+    (filter.userId === undefined || userOf(stored.origin) === filter.userId) &&
+    (filter.jobId === undefined || stored.jobId === filter.jobId) &&
+    (filter.since === undefined || stored.ts >= filter.since) &&
+    (filter.until === undefined || stored.ts < filter.until)
   );
 }
 
@@ -61,22 +64,21 @@ export function countEvents(
   context: ReadContext,
   { afterSeq, throughSeq, kinds }: { afterSeq: number; throughSeq: number; kinds: EventKind[] },
 ): EventCount[] {
-  const counted: CountedEvent[] = [];
-  for (const record of recordsBetween(context, afterSeq, throughSeq)) {
-    if (!(kinds as string[]).includes(record.event)) continue;
-    const { user_id: userId } = record;
-    counted.push({
-      event: record.event as EventKind,
-      tenantId: record.tenant_id,
-      origin: userId === null ? null : JSON.stringify({ userId }),
-      details: JSON.stringify(record.details),
-    });
-  }
+  const counted: StoredEvent[] = [];
+  for (const { event } of recordsBetween(context, afterSeq, throughSeq))
+    if (kinds.includes(event.stored.event)) counted.push(event.stored);
   return sumEvents(counted);
 }
 
-function* recordsBetween(context: ReadContext, after: number, through: number): Generator<SealedRecord> {
+type ReadRecord = FrameRecord & { event: EntryEvent };
+
+function* recordsBetween(context: ReadContext, after: number, through: number): Generator<ReadRecord> {
   for (const number of framesAfter(context, after, through))
-    for (const { seq, hash, record } of recordsIn(context, number))
-      if (record !== null && seq > after && seq <= through) yield { ...record, hash };
+    for (const record of recordsIn(context, number))
+      if (record.event !== null && record.seq > after && record.seq <= through) yield record as ReadRecord;
+}
+
+/** The record of the audit trail that an entry stands for. */
+function shown({ event, hash, prevHash }: ReadRecord): SealedRecord {
+  return sealedRecord(event.stored, { severity: event.severity, hash, prevHash });
 }

@@ -1,5 +1,6 @@
 import type { LoggedEvent } from "../../../core/events.ts";
-import type { AuditRecord } from "../../log/audit-record.ts";
+import type { FrameRecord } from "../../frames/records.ts";
+import { readEvent, type StoredEvent } from "../../log/stored-event.ts";
 import type { EventFilter } from "../../store.ts";
 import { idBytes } from "../jobs/job-entry.ts";
 import type { ReadContext } from "./read-context.ts";
@@ -13,22 +14,21 @@ export function readEvents(context: ReadContext, filter: EventFilter): LoggedEve
       : framesOf(context, filter.jobId);
   const found: LoggedEvent[] = [];
   for (const number of numbers) {
-    for (const { record } of recordsIn(context, number)) {
-      if (record === null || record.seq <= filter.afterSeq || record.seq > through || !fits(record, filter))
-        continue;
-      found.push(eventOf(record));
+    for (const { seq, event } of recordsIn(context, number)) {
+      if (event === null || seq <= filter.afterSeq || seq > through || !fits(event.stored, filter)) continue;
+      found.push(readEvent(event.stored));
       if (found.length === filter.limit) return found;
     }
   }
   return found;
 }
 
-function fits(record: AuditRecord, { tenantId, ownerId, jobId, kinds }: EventFilter): boolean {
+function fits(event: StoredEvent, { tenantId, ownerId, jobId, kinds }: EventFilter): boolean {
   return (
-    (tenantId === undefined || record.tenant_id === tenantId) &&
-    (ownerId === undefined || record.owner_id === ownerId) &&
-    (jobId === undefined || record.job_id === jobId) &&
-    (kinds === undefined || (kinds as string[]).includes(record.event))
+    (tenantId === undefined || event.tenantId === tenantId) &&
+    (ownerId === undefined || event.ownerId === ownerId) &&
+    (jobId === undefined || event.jobId === jobId) &&
+    (kinds === undefined || kinds.includes(event.event))
   );
 }
 
@@ -59,49 +59,11 @@ function framesOf({ sql }: ReadContext, jobId: string): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b);
 }
 
-export type ReadRecord = { seq: number; hash: string; record: AuditRecord | null; text: string };
-
-/** The records of a frame with their hashes; null for one that was removed or cannot be read. */
-export function* recordsIn(context: ReadContext, number: number): Generator<ReadRecord> {
-  const row = context.sql.first<{ first: number }>(
+/** The records of a frame, as they follow from it without any proof. */
+export function recordsIn({ sql, frames }: ReadContext, number: number): Generator<FrameRecord> {
+  const row = sql.first<{ first: number }>(
     "SELECT first_event AS first FROM frames WHERE number = ?",
     number,
   );
-  let seq = row?.first ?? 0;
-  for (const { text, sha256, isKept } of context.frames.entries(number, "events")) {
-    yield { seq, hash: sha256, record: isKept ? parsed(text) : null, text };
-    seq++;
-  }
-}
-
-function parsed(text: string): AuditRecord | null {
-  try {
-    return JSON.parse(text) as AuditRecord;
-  } catch {
-    return null;
-  }
-}
-
-/** The event that a record shows. */
-export function eventOf(record: AuditRecord): LoggedEvent {
-  const { job_id: jobId, context } = record;
-  const { job_id: _, ...details } = record.details as { job_id?: unknown };
-  const origin = {
-    userId: record.user_id,
-    ipAddress: record.ip_address,
-    userAgent: record.user_agent,
-    endpoint: context.endpoint,
-    method: context.method,
-  };
-  return {
-    seq: record.seq,
-    jobSeq: record.job_seq,
-    event: record.event as LoggedEvent["event"],
-    ts: Date.parse(record.timestamp),
-    tenantId: record.tenant_id,
-    jobId,
-    ownerId: record.owner_id,
-    details: jobId === null ? record.details : details,
-    origin: Object.values(origin).every((value) => value === null) ? null : origin,
-  };
+  return frames.records(number, row?.first ?? 0);
 }

@@ -1,7 +1,8 @@
+import { idOfHex } from "../../frames/job-line.ts";
 import { isRefused, type SealFindings } from "../../jobs/seal-check.ts";
 import { Connection } from "../../sqlite/database/connection.ts";
 import { checkDocument } from "../jobs/check-document.ts";
-import { idOfHex, type RowValues } from "../jobs/job-entry.ts";
+import type { RowValues } from "../jobs/job-entry.ts";
 import { readEntry, rowList } from "../jobs/read-row.ts";
 import { getForgottenJob } from "../log/kept-receipts.ts";
 import { ReadContext } from "./read-context.ts";
