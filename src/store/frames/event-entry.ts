@@ -47,6 +47,7 @@ export function readEvent(entry: Buffer, texts: readonly string[], seq: number):
     const numbers = { seq, jobSeq: jobSeq === 0 ? null : jobSeq - 1, ts };
     return { stored: { ...numbers, event, tenantId, jobId, ownerId, details, origin }, severity };
   } catch {
+    // The bytes are not those of an event.
     return null;
   }
 }

@@ -66,6 +66,7 @@ export function readJobLine(line: Buffer, texts: readonly string[]): JobLine | n
   try {
     return readLine(new ByteReader(line), texts);
   } catch {
+    // The bytes are not those of a line.
     return null;
   }
 }

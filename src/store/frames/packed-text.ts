@@ -48,6 +48,7 @@ export function readPacked(entry: Buffer, texts: readonly string[]): string | nu
     });
     return bytes.isAtEnd ? (text ?? null) : null;
   } catch {
+    // The bytes are not those of a receipt.
     return null;
   }
 }

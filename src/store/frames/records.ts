@@ -89,6 +89,7 @@ function isWrittenBy(json: string, same: (value: unknown) => unknown): boolean {
   try {
     return JSON.stringify(same(JSON.parse(json))) === json;
   } catch {
+    // It is no JSON at all.
     return false;
   }
 }
