@@ -5,14 +5,14 @@ import { RunFailure, type RunOutcome } from "./runner.ts";
 import { secretForms } from "./secret-forms.ts";
 
 /**
- * The secrets that one attempt was given. Whoever gives it one adds it here first; then everything that the worker tells
- * the hub of the attempt is masked on its way there, whichever part of the worker it comes from. Only the output of a
- * process is masked elsewhere, where it is written. Why: ADR 0034.
+ * The secrets of one attempt. A part of the worker adds a secret here before it passes it to the job; then every report
+ * to the hub about the attempt is masked, from every part of the worker. Only the output of a process is masked
+ * elsewhere, where it is written. Why: ADR 0034.
  */
 export class AttemptSecrets {
   #masks: readonly string[] = [];
 
-  /** The texts to mask for these values, which are given by name. From now on they are masked in all that is told. */
+  /** The texts to mask for these values, which are given by name. From now on they are masked in all reports. */
   add(secrets: Readonly<Record<string, string>>): readonly string[] {
     const masks = secretForms(Object.values(secrets));
     if (masks.length === 0) return masks;

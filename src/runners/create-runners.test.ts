@@ -25,7 +25,7 @@ function depsOf(clock = handClock()) {
 
 const files = { workDir: "/nowhere", logDir: "/nowhere", discards: { discard: async () => {} } };
 
-/** A runner that keeps something between jobs, which ends as the test says. */
+/** A runner with state between jobs, whose close the test defines. */
 function keeper(close: NonNullable<Runner["close"]>): Runner {
   return {
     kind: "exec",
@@ -35,31 +35,31 @@ function keeper(close: NonNullable<Runner["close"]>): Runner {
   };
 }
 
-test("a kind that no runner is for is an invalid job", () => {
+test("a kind without a runner is an invalid job", () => {
   const runners = createRunners({ ...depsOf(), ...files, functions: new Map() });
   expect(() => runners.runnerFor("delegate")).toThrow(RunFailure);
   expect(() => runners.runnerFor("delegate")).toThrow("this worker does not run delegate jobs");
 });
 
-test("the kinds are those that there are runners for", () => {
+test("the kinds of a worker are those of its runners", () => {
   const { kinds, runnerFor } = createRunners({ ...depsOf(), ...files, functions: new Map() });
   expect(kinds).toEqual(["exec", "exec_per_job", "persistent_http", "handler", "solver"]);
   expect(kinds.map((kind) => runnerFor(kind).kind)).toEqual(kinds);
 });
 
-test("a runner that fails to close does not keep the worker from stopping", async () => {
+test("a runner that fails to close does not prevent the stop of the worker", async () => {
   const runners = runnersOf(depsOf(), [keeper(() => Promise.reject(new Error("stuck")))]);
   await expect(runners.close(never)).resolves.toBeUndefined();
 });
 
-test("a runner that does not close is left to the sandbox when its time is up", async () => {
+test("a runner that does not close in time is left to the sandbox", async () => {
   const clock = handClock();
   const closed = runnersOf(depsOf(clock), [keeper(() => new Promise(() => {}))]).close(never);
   await clock.pass(15_000);
   await expect(closed).resolves.toBeUndefined();
 });
 
-test("closing waits for what the runner keeps, and closes it once", async () => {
+test("closing waits for the runner's close and calls it once", async () => {
   const steps: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const runners = runnersOf(depsOf(), [

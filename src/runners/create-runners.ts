@@ -12,16 +12,16 @@ import { persistentHttpRunner } from "./persistent-http/persistent-http.ts";
 import { RunFailure, type Runner, type RunnerDeps, type RunnerSettings } from "./runner.ts";
 import { type SolverSettings, solverRunner } from "./solver/solver-runner.ts";
 
-/** What all runners together need of a worker's settings. */
+/** The settings of a worker that its runners need. */
 export type RunnersSettings = RunnerSettings & SolverSettings;
 
 export type RunnersDeps = RunnerDeps & {
   settings: RunnersSettings;
   /** Functions of this program, by the type of job that they handle. */
   functions: ReadonlyMap<string, HandlerFunction>;
-  /** Where jobs have their files. */
+  /** The directory of the jobs' files. */
   workDir: string;
-  /** The worker's own log is in it too. */
+  /** The directory of logs, with the worker's own. */
   logDir: string;
   discards: Pick<DiscardFolder, "discard">;
 };
@@ -35,14 +35,14 @@ export type Runners = {
   /** Call it before the first job; rejects if a runner cannot work with these settings. */
   open(): Promise<void>;
   /**
-   * Ends what the runners keep between jobs. Call it after the last job; a second call waits for the first. Resolves
-   * when everything has ended, or when its time is up, and never rejects: what a runner could not end is logged, and
-   * the sandbox kills it.
+   * Ends the processes that runners keep between jobs. Call it after the last job; a second call waits for the first.
+   * Resolves when everything has ended, or when its time is up, and never rejects: a failure is logged, and the sandbox
+   * kills the rest.
    */
   close(hurry: AbortSignal): Promise<void>;
 };
 
-/** In addition to the grace that processes get when they are stopped. */
+/** In addition to the grace period of stopped processes. */
 const closeMarginMs = 10_000;
 
 /** To add a kind, write its runner and add it here. */
@@ -60,7 +60,7 @@ export function createRunners(deps: RunnersDeps): Runners {
   ]);
 }
 
-/** A worker without an agent that can run is given no such jobs. */
+/** None for a worker without an agent that can run, which then gets no such jobs. */
 function delegateRunners(deps: RunnersDeps): Runner[] {
   const { delegate } = deps.settings;
   if (delegate === undefined) return [];

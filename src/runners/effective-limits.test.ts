@@ -14,7 +14,7 @@ test("a job gets no more than the worker's ceiling, whatever it asks for", () =>
   });
 });
 
-test("B4: a limit that the hub has set by default applies but is not insisted on, unless the ceiling orders it", () => {
+test("B4: a default limit of the hub applies but is not required, unless the ceiling sets it", () => {
   const worker = { limits: {}, maxLimits: { memory: "64M" } };
   const byDefault = { cpu: "500m", memory: "100M", pids: 512 };
   const { limits, asked } = effectiveLimits(byDefault, worker, ["cpu", "memory"]);
@@ -22,7 +22,7 @@ test("B4: a limit that the hub has set by default applies but is not insisted on
   expect([...asked].sort()).toEqual(["memoryBytes", "pidsMax"]);
 });
 
-test("what the job asks for and what the ceiling orders is insisted on; defaults are not", () => {
+test("limits of the job and of the ceiling are required, and defaults are not", () => {
   const worker = { limits: { cpu: "2", io: "low" as const }, maxLimits: { memory: "64M" } };
   const { limits, asked } = effectiveLimits({ pids: 7 }, worker);
   expect(limits).toMatchObject({ cpuMillis: 2000, ioBytesPerSec: mib, memoryBytes: 64 * mib, pidsMax: 7 });

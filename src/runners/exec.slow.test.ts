@@ -70,7 +70,7 @@ function said(stream = "stdout"): string {
   return readFileSync(join(attemptDir, `${stream}.log`), "utf8");
 }
 
-test("C5: a command reads the input of its document, and without one nothing", async () => {
+test("C5: a command reads the input of its document, or nothing", async () => {
   const bytes = Buffer.from([0, 255, 10, 13]);
   await run(["cat"], { stdin: bytes.toString("base64") });
   expect(readFileSync(join(attemptDir, "stdout.log"))).toEqual(bytes);
@@ -79,12 +79,12 @@ test("C5: a command reads the input of its document, and without one nothing", a
   expect(readFileSync(join(attemptDir, "stdout.log"))).toHaveLength(0);
 });
 
-test("C5: a command that does not read its input ends as it would without", async () => {
+test("C5: a command that does not read its input ends as without input", async () => {
   const stdin = Buffer.alloc(65_536).toString("base64");
   expect(await run(["true"], { stdin })).toMatchObject({ kind: "succeeded", exitCode: 0 });
 });
 
-test("a command that does not exist is told like a shell would", async () => {
+test("a missing command is reported as a shell does it", async () => {
   expect(await run(["no-such-command"])).toMatchObject({
     kind: "failed",
     code: "EXECUTION_ERROR",
@@ -94,14 +94,14 @@ test("a command that does not exist is told like a shell would", async () => {
   });
 });
 
-test("a file that cannot be executed is 126", async () => {
+test("a file that cannot be executed ends with exit code 126", async () => {
   const file = join(attemptDir, "plain.txt");
   writeFileSync(file, "text");
   chmodSync(file, 0o600);
   expect(await run([file])).toMatchObject({ detail: "SPAWN_FAILED", exitCode: 126 });
 });
 
-test("a working directory that is not there is not taken for a missing command", async () => {
+test("a missing working directory is not reported as a missing command", async () => {
   const outcome = await run(["true"], { cwd: "nowhere" });
   expect(outcome).toMatchObject({
     detail: "SPAWN_FAILED",
@@ -119,7 +119,7 @@ test("an exit code other than 0 is a failure with that code, and the result is k
   });
 });
 
-test("a signal that we did not send is told by its name", async () => {
+test("a signal from elsewhere is reported by its name", async () => {
   expect(await shell("kill -SEGV $$")).toMatchObject({
     detail: "SIGNALED",
     exitCode: 139,
@@ -143,7 +143,7 @@ test("a secret that the worker does not have for this tenant is an invalid job",
   });
 });
 
-test("a job that says too much is ended, and exactly the allowed bytes are kept", async () => {
+test("a job that writes too much is ended, and exactly the allowed bytes are kept", async () => {
   expect(await shell("yes | tr -d '\\n'")).toMatchObject({ code: "EXECUTION_ERROR", detail: "OUTPUT_LIMIT" });
   expect(said()).toBe("y".repeat(1000));
 });
@@ -162,7 +162,7 @@ test("a job that is cancelled is ended with its whole group, although it ignores
   await untilGone(-pid);
 });
 
-test("the environment holds exactly what it should", async () => {
+test("the environment has exactly the documented variables", async () => {
   const keyFile = join(attemptDir, "key");
   writeFileSync(keyFile, "s3cret\n", { mode: 0o600 });
   const secrets = { KEY: { file: keyFile, tenants: ["default"] } };
@@ -242,14 +242,14 @@ test.each([
   expect(await shell(script)).toMatchObject({ kind: "failed", code: "EXECUTION_ERROR", exitCode: 0 });
 });
 
-test("what the process leaves behind in its group is ended with it", async () => {
+test("processes that are left in the group are ended too", async () => {
   const pids: number[] = [];
   await shell("sleep 60 & echo begun", { onProcess: (pid) => pids.push(pid) });
   expect(pids.at(-1)).toBe(0);
   await untilGone(-pids[0]!);
 });
 
-/** A dead process has a number until its new parent has buried it, which is not ours to hurry. */
+/** A dead process keeps its number until its new parent has waited for it. */
 async function untilGone(pid: number): Promise<void> {
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 30_000);
 }

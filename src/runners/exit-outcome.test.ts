@@ -18,7 +18,7 @@ function outcomeOf(exit: Partial<ProcessExit>, changes: Partial<EndedProcess> = 
   return exitOutcome(context, { ...base, ...changes });
 }
 
-test("A7: a job whose launcher died under it has failed, and is not given back", () => {
+test("A7: a job whose launcher died has failed and is not released", () => {
   expect(outcomeOf({ lost: "the launcher is gone" })).toMatchObject({
     kind: "failed",
     code: "WORKER_DISCONNECTED",
@@ -26,7 +26,7 @@ test("A7: a job whose launcher died under it has failed, and is not given back",
   });
 });
 
-test("a job whose output this host cannot write is given back", () => {
+test("a job whose output this host cannot write is released", () => {
   expect(outcomeOf({ unwritten: "its output could not be written: ENOSPC" })).toEqual({
     kind: "released",
     reason: "its output could not be written: ENOSPC",
@@ -42,7 +42,7 @@ test("a job that waited for room until its time was up ends as a timeout that na
   expect(outcomeOf({ unwritten }, { stoppedBy: "cancelled" })).toMatchObject({ reason: "cancelled" });
 });
 
-test("who was stopped before that stays stopped", () => {
+test("a job that was stopped before the loss keeps its reason", () => {
   expect(outcomeOf({ lost: "the launcher is gone" }, { stoppedBy: "cancelled" })).toMatchObject({
     code: "CANCELLED",
   });
@@ -55,7 +55,7 @@ test("O-20: a stopped process has 128 + the signal that ended it as its exit cod
   expect(outcomeOf({ signal: null, exitCode: 3 }, { stoppedBy })).toMatchObject({ exitCode: 3 });
 });
 
-test("out of memory is what the kernel says, also when the job ended well", () => {
+test("the kernel's count decides that a job ran out of memory, even if it ended well", () => {
   const oom = { kind: "failed", detail: "OOM_KILLED", exitCode: 137 };
   expect(outcomeOf({ usage: { oom: true } })).toMatchObject(oom);
   expect(outcomeOf({ usage: { oom: true }, exitCode: 0, signal: null })).toMatchObject(oom);
@@ -82,7 +82,7 @@ test("C5: a file of the host that is not in the cage is not found, with what to 
   expect(reasonOf("./make-report", [])).toBe("command not found: ./make-report");
 });
 
-test("what was used and how it was kept apart goes with every end", () => {
+test("every end has its usage and isolation", () => {
   const usage = { cpu_ms: 5, memory_peak_bytes: 6 };
   expect(outcomeOf({ exitCode: 0, signal: null, usage })).toMatchObject({
     kind: "succeeded",

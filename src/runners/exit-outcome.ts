@@ -21,7 +21,7 @@ export type EndedProcess = {
 
 type Failed = Extract<RunOutcome, { kind: "failed" }>;
 
-/** What the end of a process means for its job. */
+/** The outcome of a job from the end of its process. */
 export function exitOutcome(context: TimedAttempt, ended: EndedProcess): RunOutcome {
   const { exit, stoppedBy, result, isolation } = ended;
   const facts = { usage: exit.usage, isolation };
@@ -90,7 +90,7 @@ function spawnFailure({ argv, isolation }: EndedProcess, error: SpawnError): Fai
   return { ...executionError("SPAWN_FAILED", reason), exitCode: 126 };
 }
 
-/** Whoever names a file of their own machine should learn that a cage does not contain it. */
+/** A hint for a command that names a file of the host, which the cage does not contain. */
 function cageHint(command: string, { applied }: Isolation): string {
   // The kernel says the same about a file that is there if its interpreter is not.
   if (command.startsWith(`${workDirInCage}/`))

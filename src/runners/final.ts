@@ -5,8 +5,8 @@ type FinalOptions = {
 };
 
 /**
- * Thrown by a handler: the work has failed for good, and that is an ordinary answer. The job ends as EXECUTION_ERROR, is not
- * tried again, and nobody is alerted.
+ * Thrown by a handler to report that the job has failed for good, as an ordinary answer. The job ends as
+ * EXECUTION_ERROR, without a retry and without an alert.
  */
 export class Final extends Error {
   readonly code: string | undefined;

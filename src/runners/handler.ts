@@ -79,7 +79,7 @@ async function runFunction(
     const outcome = await Promise.race([callFunction(deps, context, handle), stop.abandoned]);
     if (!signal.aborted) return outcome;
     const reason = stopReasonOf(signal);
-    // Work that was done in spite of a drain is done; after a cancel, the hub keeps it as a late result.
+    // A result in spite of a drain counts; after a cancel, the hub keeps it as a late result.
     const isDone = outcome.kind === "succeeded" && (reason === "drain" || reason === "cancelled");
     return isDone ? outcome : stoppedOutcome(reason, context);
   } finally {
@@ -106,8 +106,8 @@ async function callFunction(
 }
 
 /**
- * What a handler throws after it was told to stop is its way to obey, and leaves no trace. Nor does `Final`, which is an
- * ordinary answer.
+ * An error that a handler throws after it was told to stop is its way to obey, and leaves no trace. `Final`, an
+ * ordinary answer, leaves none either.
  */
 function thrownOutcome({ logger }: RunnerDeps, context: RunContext, error: unknown): RunOutcome {
   const { trace, ...failure } = readThrown(error);

@@ -18,7 +18,7 @@ type FilesToKeep = Pick<Parameters<typeof uploadOutputs>[1], "location" | "askUr
   collect?: readonly string[] | undefined;
 };
 
-/** Puts the files that a job wants to be kept into storage. */
+/** Stores the files that a job wants to keep. */
 export async function keepFiles(transfer: TransferDeps, wanted: FilesToKeep): Promise<KeptFiles> {
   const { location, askUrl, signal } = wanted;
   return withOutputDir(wanted, async (base) => {
@@ -28,7 +28,7 @@ export async function keepFiles(transfer: TransferDeps, wanted: FilesToKeep): Pr
   });
 }
 
-/** The job may have removed its output directory, or put something else in its place. */
+/** The job may have removed its output directory, or replaced it. */
 async function withOutputDir(
   { workDir, outputName }: FilesToKeep,
   act: (base: FileHandle) => Promise<KeptFiles>,
@@ -67,7 +67,7 @@ export function withFiles(outcome: EndedOutcome, { stored, problems, failures }:
   return { ...failedOutcome(outcome, reason), code: "EXECUTION_ERROR", detail, ...files };
 }
 
-/** What is known of an attempt whose result nobody should rely on. */
+/** The outcome of an attempt whose result must not be relied on. */
 export function failedOutcome(outcome: EndedOutcome, reason: string) {
   const { exitCode, usage, isolation } = outcome;
   const partial = outcome.kind === "succeeded" ? outcome.resultJson : outcome.partialResultJson;

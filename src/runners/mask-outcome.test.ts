@@ -15,7 +15,7 @@ test("O-07: a message that quotes a secret and cuts it off shows no beginning of
   }
 });
 
-test("O-07: what only looks like the beginning of a secret is masked before a cut and nowhere else", () => {
+test("O-07: a text that looks like the beginning of a secret is masked before a cut and nowhere else", () => {
   expect(maskMessage("Super… and Super", masks)).toBe("*****… and Super");
 });
 
@@ -24,7 +24,7 @@ test("a letter of two parts is not cut in the middle", () => {
   expect(cutText("ab😀", 4)).toBe("ab😀");
 });
 
-test("O-07: a job that is given back names no secret in the reason either", () => {
+test("O-07: the reason of a released job names no secret either", () => {
   const outcome = { kind: "released", reason: `cannot open ${secret}`, isHostDown: true } as const;
   expect(maskOutcome(outcome, masks)).toEqual({ ...outcome, reason: `cannot open ${"*".repeat(20)}` });
 });

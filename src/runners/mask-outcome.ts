@@ -5,7 +5,7 @@ import { canonicalize } from "../signing/canonical.ts";
 import { parseJson } from "../signing/parse-json.ts";
 import type { RunOutcome } from "./runner.ts";
 
-/** Masks what the hub is told of an attempt beside its output: the result, and why it failed. Why: ADR 0034. */
+/** Masks the report of an attempt apart from its output: the result, and the reason of a failure. Why: ADR 0034. */
 export function maskOutcome(outcome: RunOutcome, masks: readonly string[]): RunOutcome {
   if (masks.length === 0) return outcome;
   if (outcome.kind === "succeeded") return { ...outcome, resultJson: maskJson(outcome.resultJson, masks) };
@@ -31,7 +31,9 @@ export function maskMessage(text: string, masks: readonly string[]): string {
   return [...cut, last].join(cutMark);
 }
 
-/** Text without a secret stays as it was written. Strings are looked at as they are meant: JSON has many spellings. */
+/**
+ * Text without a secret stays as it was written. Strings are compared after decoding, because JSON has many spellings.
+ */
 function maskJson(json: string, masks: readonly string[]): string {
   const value = parseJson(json);
   const before = canonicalize(value);

@@ -12,7 +12,7 @@ type EnvironmentFacts = {
   secrets: Readonly<Record<string, string>>;
 };
 
-/** The system's default, not the worker's own, which may contain somebody's home. */
+/** The system's default, not the worker's own, which may contain a user's home. */
 export const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** The whole environment of a process. It starts empty: nothing of the worker's own environment is in it. */

@@ -141,6 +141,7 @@ function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
+    // Not UTF-8: the caller refuses the result.
     return null;
   }
 }

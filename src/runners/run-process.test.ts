@@ -10,7 +10,7 @@ import { AttemptSecrets } from "./attempt-secrets.ts";
 import { runProcess } from "./run-process.ts";
 import type { RunContext } from "./runner.ts";
 
-test("a job that needs mounts of its own is given back by a worker without a cage, before it is announced", async () => {
+test("a worker without a cage releases a job with mounts of its own before it is announced", async () => {
   const attemptDir = mkdtempSync(join(tmpdir(), "writ-process-"));
   const settings = {
     stopGraceMs: 200,

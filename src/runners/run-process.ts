@@ -42,7 +42,7 @@ type Command = {
   input: JsonValue;
   /** How a result is printed: in the last line by default, or also as one JSON document over several lines. */
   resultForm?: ResultForm | undefined;
-  /** What is still to be done when the start has been reported and before the process is started. May throw. */
+  /** Called after the start was reported and before the process is started. May throw. */
   prepare?(): Promise<void>;
 };
 
@@ -80,13 +80,13 @@ export async function startProcess(
   return "kind" in running ? running : { plan, running };
 }
 
-type Ended = { exit: ProcessExit; stoppedBy: StopReason | undefined; form?: ResultForm | undefined };
+type EndedRun = { exit: ProcessExit; stoppedBy: StopReason | undefined; form?: ResultForm | undefined };
 
-/** What the end of a process means for its job, with the result that it left. */
+/** The outcome of a job from the end of its process, with its result. */
 export async function judgeProcess(
   context: RunContext,
   { plan, running }: StartedProcess,
-  { exit, stoppedBy, form }: Ended,
+  { exit, stoppedBy, form }: EndedRun,
 ): Promise<RunOutcome> {
   const { output, isHomeRemoved = false } = exit;
   if (output !== undefined) context.short?.onHeld(output, isHomeRemoved);
@@ -109,7 +109,7 @@ async function startInSandbox(
   const stopped = (): RunOutcome => notBegun(stoppedOutcome(stopReasonOf(signal), context));
   if (signal.aborted) return stopped();
   try {
-    // Before the start is reported: a job that cannot be caged is given back as if it had never started.
+    // Before the start is reported: a job that cannot be caged is released as if it had never started.
     const isolation = await sandbox.probe(plan);
     await context.onStarted(isolation);
     if (signal.aborted) return stopped();
@@ -204,7 +204,7 @@ async function showInputs({ inputsDir, workDir }: RunContext, inside: string): P
   return [{ source: inputsDir, target: join(inside, inputsName), access: "read-only" }];
 }
 
-/** Waits for its end, and ends it when the context's signal says so, whose reason is a Reason. */
+/** Waits for the end of a process, and terminates it when the context's signal aborts with a Reason. */
 export async function waitForProcess<Reason extends string>(
   { clock, logger, settings }: RunnerDeps,
   context: RunContext,

@@ -22,9 +22,9 @@ export type Runner = {
   /** Nothing of the job is still running when it resolves, whatever the outcome. */
   run(context: RunContext): Promise<RunOutcome>;
   /**
-   * For runners that keep something between jobs, such as a process that serves many of them. Called once, after the
-   * last run has ended or was given up; resolves when everything that the runner kept has ended. When `hurry` is
-   * aborted, there is no time left for any grace.
+   * For runners with state between jobs, for example a process that serves many of them. Called once, after the last
+   * run has ended or was given up; resolves when everything that the runner kept has ended. When `hurry` is aborted,
+   * there is no time left for any grace.
    */
   close?(hurry: AbortSignal): Promise<void>;
 };
@@ -46,13 +46,13 @@ export type RunContext = {
   /** The same document as parsed from the signed bytes, with its decimals as they were written. */
   signed: JsonObject;
   lease: Lease;
-  /** For the process: where its own spans belong; undefined when nobody traces. */
+  /** For the process: the parent of its own spans; undefined without tracing. */
   traceparent?: string | undefined;
   /** Contains stdout.log and stderr.log. */
   attemptDir: string;
   /** The job's own directory, below the attempt's. */
   workDir: string;
-  /** The job's input files, each readable for everybody; undefined when it has none. Not inside `workDir`. */
+  /** The job's input files, each readable for every user; undefined when it has none. Not inside `workDir`. */
   inputsDir?: string | undefined;
   /** The file with the job's standard input, if its document names one. */
   stdinFile?: string | undefined;
@@ -64,7 +64,7 @@ export type RunContext = {
   jobToken: JobTokenSource | undefined;
   /** Set if the process may be over in a moment. */
   short?: ShortRun | undefined;
-  /** What must be masked in all that is told of the attempt. A runner adds every secret that it gives the job. */
+  /** The secrets to mask in all reports of the attempt. A runner adds every secret that it passes to the job. */
   secrets: AttemptSecrets;
   /** Reports to the hub that the attempt starts. If it rejects, nothing may be executed. */
   onStarted(isolation: Isolation): Promise<void>;
@@ -94,7 +94,7 @@ export type ShortRun = {
 };
 
 /**
- * Job tokens: anybody who has one can use the job's files until it expires. It belongs in request headers, and on the
+ * Job tokens: any holder of one can use the job's files until it expires. It belongs in request headers, and on the
  * standard input of a program that needs it; never in a log, a command line, or an environment that the job can read.
  */
 export type JobTokenSource = {
@@ -130,7 +130,7 @@ export type ContainerSettings = {
   ca: string | undefined;
 };
 
-/** What is known of an attempt however it ended. */
+/** The facts of an attempt, for every kind of end. */
 type EndFacts = {
   exitCode?: number;
   usage?: Usage;
@@ -158,7 +158,7 @@ export type RunOutcome =
   | {
       kind: "released";
       reason: string;
-      /** No process is to be claimed here until the host has been tried again. */
+      /** Whether no process may be claimed here until the host was tried again. */
       isHostDown?: boolean;
     };
 
@@ -195,7 +195,7 @@ export function failureOutcome({ code, detail, message, workerCode }: RunFailure
 /** The part of an attempt that says how long it may run. */
 export type TimedAttempt = { lease: Pick<Lease, "timeout_sec"> };
 
-/** What it means for the job that it was ended from outside. */
+/** The outcome of a job that was ended from outside. */
 export function stoppedOutcome(reason: StopReason, context: TimedAttempt): RunOutcome {
   switch (reason) {
     case "cancelled":

@@ -1,6 +1,6 @@
 import { canonicalize } from "../signing/canonical.ts";
 
-/** Shorter values stand in ordinary output by chance, and are easily guessed in any case. */
+/** Shorter values occur in ordinary output by chance, and are easy to guess anyway. */
 const maskedBytesMin = 6;
 
 /**

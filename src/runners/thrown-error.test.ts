@@ -27,14 +27,14 @@ test.each([
     parent === "SECURITY_VIOLATION" || parent === "INVALID_JOB" ? [detail] : [],
   ),
   ...["WORKER_DISCONNECTED", "EXPIRED", "SANDBOX_UNAVAILABLE"],
-])("O-10 a handler that throws %s has failed in its own work, and nothing was forged", (code) => {
+])("O-10 a handler that throws %s has failed by itself, and this is no forgery", (code) => {
   const plain = { code: "EXECUTION_ERROR", reason: "no" };
   const { trace, ...thrown } = readThrown(withCode(code));
   expect(thrown).toEqual(plain);
   expect(readThrown(new Final("no", { code }))).toEqual({ ...plain, isFinal: true, trace: null });
 });
 
-test("O-21 the trace has the causes, and an end although they have none", () => {
+test("O-21 the trace has the causes, up to a bound", () => {
   const error = new Error("outer", { cause: new Error("inner") });
   expect(readThrown(error).trace).toMatch(/^Error: outer\n.*\ncaused by: Error: inner\n/s);
   const circle = new Error("round");
@@ -42,7 +42,7 @@ test("O-21 the trace has the causes, and an end although they have none", () => 
   expect(readThrown(circle).trace!.match(/caused by/g)).toHaveLength(7);
 });
 
-test("O-21 what Writ itself found wrong with a job has no trace", () => {
+test("O-21 a problem that Writ itself found in a job has no trace", () => {
   expect(readThrown(new RunFailure("INVALID_JOB", undefined, "params.n: is missing")).trace).toBeNull();
 });
 

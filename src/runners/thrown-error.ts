@@ -9,7 +9,7 @@ import { cutText } from "../core/text/cut-text.ts";
 import { Final } from "./final.ts";
 import { RunFailure } from "./runner.ts";
 
-/** What an exception of a handler says about its attempt. */
+/** The facts that an exception of a handler gives about its attempt. */
 type Thrown = {
   code: FailureClass;
   detail?: FailureDetail;
@@ -25,12 +25,12 @@ const reasonCharsMax = 2000;
 const traceCharsMax = 16_000;
 /** A chain of causes may have no end. */
 const causesMax = 8;
-/** What fits into a list, a label and a filter. Longer texts belong into the message. */
+/** A code must fit into a list, a label and a filter. Longer texts belong into the message. */
 const ownCodeForm = /^[\w.:/-]{1,100}$/;
 
 /**
- * An error may have a failure code of Writ that is for functions, such as INVALID_JOB if a retry cannot help, or one of its
- * own. What Writ decides by itself does not become the job's failure because a function uses the same word.
+ * An error may have a failure code of Writ that is for functions, such as INVALID_JOB if a retry cannot help, or one of
+ * its own. Codes that Writ decides by itself are not accepted from a function.
  */
 export function readThrown(error: unknown): Thrown {
   const given = codeOf(error);
@@ -81,11 +81,12 @@ function textOf(value: unknown): string {
   return value === undefined ? "undefined" : String(value);
 }
 
-/** Anything may be thrown, also what throws when it is read. That is still the job's failure, not the worker's. */
+/** A thrown value may throw again when it is read. That is still the job's failure, not the worker's. */
 function orElse<T>(fallback: T, read: () => T): T {
   try {
     return read();
   } catch {
+    // Reading the thrown value has thrown again; see above.
     return fallback;
   }
 }

@@ -6,11 +6,11 @@ import type { RunContext, StopReason } from "./runner.ts";
 type WaitDeps = {
   clock: Clock;
   stopGraceMs: number;
-  /** Told when the process cannot be ended. */
+  /** Called when the process cannot be ended. */
   onStuck(error: unknown): void;
 };
 
-/** Waits for the end of a process, and ends it when its job is to end. The signal's reason is a Reason. */
+/** Waits for the end of a process, and terminates it when the signal aborts with a Reason. */
 export async function waitForExit<Reason extends string = StopReason>(
   deps: WaitDeps,
   { signal, hurry }: Pick<RunContext, "signal" | "hurry">,
@@ -20,7 +20,7 @@ export async function waitForExit<Reason extends string = StopReason>(
   const end = (graceMs: number): void =>
     void terminator.stop(signal.reason as Reason, { graceMs }).catch(deps.onStuck);
   const stop = (): void => end(deps.stopGraceMs);
-  // When the lease is lost, somebody else may already be running the job, so there is no grace.
+  // When the lease is lost, another worker may already run the job, so there is no grace period.
   const stopAtOnce = (): void => end(0);
   signal.addEventListener("abort", stop, { once: true });
   hurry.addEventListener("abort", stopAtOnce, { once: true });

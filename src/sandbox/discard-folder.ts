@@ -67,6 +67,7 @@ export class DiscardFolder {
   }
 
   async discardAllIn(dir: string): Promise<void> {
+    // A directory that does not exist, or cannot be read, has nothing to discard.
     for (const name of await readdir(dir).catch(() => [])) {
       // The suffix that it has from its last time here would make it longer each time.
       await this.discard(join(dir, name), name.replace(/-\d+-\d+(~.*)?$/, ""));
@@ -115,6 +116,7 @@ export class DiscardFolder {
 
   async #waitFor(round: Promise<void>): Promise<void> {
     const enough = new AbortController();
+    // The end of the round ends this wait.
     await Promise.race([round, this.#deps.clock.sleep(waitMs, enough.signal).catch(() => {})]);
     enough.abort();
   }

@@ -28,6 +28,7 @@ const doneStatuses: readonly (number | null)[] = [0, 1];
  */
 export async function emptyDirectory(dir: string, options: EmptyOptions = {}): Promise<LeftEntry[]> {
   const codes = (await runLauncher(dir, options)) ?? (await removeByPath(dir, options.signal));
+  // A directory that does not exist is empty.
   const names = await readdir(dir).catch(() => []);
   return names.map((name) => ({ name, code: codes.get(name) ?? "EAGAIN" }));
 }
@@ -67,6 +68,7 @@ function codesIn(report: string): Codes {
 
 async function removeByPath(dir: string, signal: AbortSignal | undefined): Promise<Codes> {
   const codes = new Map<string, string>();
+  // A directory that does not exist is empty.
   for (const name of await readdir(dir).catch(() => [])) {
     if (signal?.aborted) break;
     await rm(join(dir, name), { recursive: true, force: true }).catch((error: unknown) => {

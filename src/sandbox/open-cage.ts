@@ -203,6 +203,7 @@ function forgetOldest(jobs: Map<string, Job>): void {
   const ended = [...jobs].filter(([, job]) => job.status.state === "ended");
   for (const [id, job] of ended.slice(0, Math.max(0, ended.length - endedMax))) {
     jobs.delete(id);
+    // A directory that is not empty is removed with the cage.
     void emptyDirectory(job.dir).then(() => rmdir(job.dir).catch(() => {}));
   }
 }
@@ -213,6 +214,7 @@ async function sweepDeadCages(options: OpenCageOptions, sandbox: Sandbox): Promi
     const pid = /^cage-(\d+)-\w+$/.exec(name)?.[1];
     if (pid === undefined || isAlive(Number(pid))) continue;
     const root = join(options.dir, name);
+    // Without a jobs directory there is nothing to end.
     await sandbox.sweep(await readdir(join(root, "jobs")).catch(() => []));
     await removeCage(options, root);
   }
@@ -221,6 +223,7 @@ async function sweepDeadCages(options: OpenCageOptions, sandbox: Sandbox): Promi
 async function removeCage({ logger = silentLogger }: OpenCageOptions, root: string): Promise<void> {
   const left = await emptyDirectory(root);
   if (left.length > 0) logger.error({ dir: root, left }, "what jobs left behind cannot be removed");
+  // Another program may have put a file there; the next cage tries again.
   else await rmdir(root).catch(() => {});
 }
 

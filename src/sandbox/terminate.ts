@@ -23,6 +23,7 @@ export function createTerminator<R extends string>(running: RunningProcess, cloc
   const stopInOrder = async (graceMs: number): Promise<void> => {
     if (graceMs > 0) {
       running.signalGroup("SIGTERM");
+      // A later call without grace ends this wait.
       await Promise.race([exited, clock.sleep(graceMs, hurry.signal).catch(() => {})]);
     }
     if (!isOver) await running.killTree();

@@ -12,8 +12,8 @@ import { ThreadedHub } from "./threaded-hub.testing.ts";
 import { endingOf, setStage, start } from "./worker-stage.testing.ts";
 
 /**
- * A function that computes keeps its whole worker busy: what the hub says meanwhile is heard by the heartbeat's thread
- * alone, and the jobs that were claimed ahead start as soon as the function ends.
+ * A function that computes keeps its whole worker busy: only the heartbeat's thread receives the hub's messages
+ * meanwhile, and jobs that were claimed ahead start as soon as the function ends.
  */
 const stage = setStage();
 
@@ -22,7 +22,7 @@ const quick = [1, 2, 3, 4, 5, 6, 7, 8];
 const gates = [9, 10];
 const [busy, waiting] = [11, 12];
 
-/** However slow the machine is, jobs take no time until this time begins. */
+/** A clock on which jobs take no time until the test starts it, even on a slow machine. */
 function heldTime() {
   let beganMs: number | null = null;
   const monotonicMs = (): number => (beganMs === null ? 0 : performance.now() - beganMs);
@@ -32,7 +32,7 @@ function heldTime() {
   return { clock: { ...systemClock, monotonicMs }, begin };
 }
 
-test("a job that was lost while it waited behind a busy function does not start", async () => {
+test("a job that is lost while it waits behind a busy function does not start", async () => {
   const hub = await ThreadedHub.start({ jobs: [...quick, ...gates, busy, waiting], waiting });
   onTestFinished(() => hub.stop());
   const started: string[] = [];
@@ -64,7 +64,7 @@ test("a job that was lost while it waited behind a busy function does not start"
   expect(started).toEqual([...quick, ...gates, busy].map(testJobId));
 });
 
-test("a job whose lease nobody has renewed while it waited does not start, and is given back", async () => {
+test("a job whose lease was not renewed while it waited does not start and is released", async () => {
   const leaseMs = 3_000;
   const { clock, begin } = heldTime();
   const started: string[] = [];
@@ -76,7 +76,7 @@ test("a job whose lease nobody has renewed while it waited does not start, and i
   };
   const work = ({ id }: HandlerJob) => {
     started.push(id);
-    // Before the heartbeat's thread could be told of the jobs that wait.
+    // Before the heartbeat's thread knows of the waiting jobs.
     if (id !== testJobId(busy)) return;
     begin();
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leaseMs);

@@ -34,7 +34,7 @@ async function holdTwo(): Promise<{ started: string[]; endFirst(): void }> {
   return { started, endFirst: () => first.resolve(null) };
 }
 
-test("a worker that stops gives back at once what waits, and lets end what runs", async () => {
+test("a stopping worker releases waiting jobs at once and lets running jobs end", async () => {
   const { started, endFirst } = await holdTwo();
   const stopped = stage.worker!.stop();
   await stage.hub.until(() => stage.hub.pathsOf(/\/release$/).length === 2);
@@ -45,7 +45,7 @@ test("a worker that stops gives back at once what waits, and lets end what runs"
   expect(stage.hub.endings).toMatchObject([{ job_id: testJobId(1), result: null }]);
 });
 
-test("a worker that is told to drain gives back what waits", async () => {
+test("a draining worker releases waiting jobs", async () => {
   const { started, endFirst } = await holdTwo();
   stage.hub.command("drain");
   await stage.hub.until(() => stage.hub.pathsOf(/\/release$/).length === 2);
@@ -54,10 +54,10 @@ test("a worker that is told to drain gives back what waits", async () => {
   expect(started).toEqual([testJobId(1)]);
 });
 
-test("a job that is lost while it waits does not start, and nothing is said about it", async () => {
+test("a job that is lost while it waits does not start and is not reported", async () => {
   const { started, endFirst } = await holdTwo();
   stage.hub.command("lost", { job_id: testJobId(2) });
-  // Commands are heard in their order, so the first was heard when the second is carried out.
+  // Commands arrive in order, so the first has arrived when the second is carried out.
   stage.hub.command("cancel", { job_id: testJobId(3) });
   expect(await endingOf(stage, 3)).toMatchObject({ code: "CANCELLED" });
   endFirst();

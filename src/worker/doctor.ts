@@ -11,13 +11,13 @@ import { type CageReport, examineCage } from "../sandbox/host/examine-cage.ts";
 export { examineAgent } from "./agent-check/examine-agent.ts";
 export { explainSettings } from "./agents-file/explain-settings.ts";
 
-/** One thing that a worker needs of its host: what was found, and what to do if that is not enough. */
+/** One requirement of a worker on its host: what was found, and what to do if that is not enough. */
 type HostFinding = { part: string; isFine: boolean; had: string; advice: string | null };
 
 const nodeMajorMin = 26;
 const diskFreeBytesMin = 1024 ** 3;
 
-/** What this host can offer a worker, in the order in which one would check it. */
+/** Checks what this host offers a worker, in the order in which a person would. */
 export async function probeWorkerHost(input: {
   workDir: string;
   nodeVersion: string;
@@ -31,7 +31,7 @@ export async function probeWorkerHost(input: {
   ];
 }
 
-/** Whether a worker runs in this home. A worker that starts in the same moment waits until this has looked. */
+/** Whether a worker runs in this home. A worker that starts at the same moment waits until this check has ended. */
 export function isWorkerRunning(workerHome: string): boolean {
   const lockPath = join(workerHome, "worker", "worker.lock");
   if (!existsSync(lockPath)) return false;
@@ -43,7 +43,7 @@ export function isWorkerRunning(workerHome: string): boolean {
 /** The processes that serve jobs over HTTP for the worker of this home, and listen. */
 export async function listHttpWorkers(workerHome: string): Promise<RunningWorker[]> {
   const listed = await readRunningList(join(workerHome, "logs/http-workers"));
-  // A worker that was killed has left its list behind.
+  // A killed worker leaves its list behind.
   const isRunning = await Promise.all(
     listed.map(({ pid, port, socket }) => (isAlive(pid) && hasSocket(socket)) || ownsPort(pid, port)),
   );
@@ -81,7 +81,7 @@ async function probeWorkDir(workDir: string): Promise<HostFinding> {
   }
 }
 
-/** Each part of the cage by itself, to show what a job would do without and how to fix it. */
+/** Checks each part of the cage by itself, to show which parts jobs would lack and how to fix that. */
 async function probeCage(workDir: string): Promise<HostFinding[]> {
   const report = await examineCage({
     workDir,
@@ -99,7 +99,7 @@ async function probeCage(workDir: string): Promise<HostFinding[]> {
   ];
 }
 
-/** Parts that are missing for the same reason are one finding, and no advice is given twice. */
+/** Combines parts that are missing for the same reason into one finding, and repeats no advice. */
 function partFindings({ parts }: CageReport, given: string): HostFinding[] {
   const findings = parts.filter(({ had }) => had).map(({ part }) => fine(`cage: ${part}`, "there"));
   const reasons = new Set(parts.filter(({ had }) => !had).map(({ why }) => why));

@@ -6,7 +6,7 @@ type DrainDeps = {
   clock: Clock;
   settings: { drainMs: number; stopGraceMs: number };
   held: HeldJobs;
-  /** Gives back what has not started. */
+  /** Releases jobs that have not started. */
   giveBackWaiting(): void;
   /** Aborted when every job has ended or was given up. */
   over: AbortController;
@@ -18,8 +18,8 @@ const finalCallsMs = 10_000;
 const finalCallsInHurryMs = 2_000;
 
 /**
- * The end of the jobs of a worker: running jobs may end by themselves for a while, then they are stopped and given
- * back, so that it costs no job an attempt. Each step has its time limit, whatever the hub and the jobs do.
+ * Ends the jobs of a worker: running jobs may end by themselves for a while, then they are stopped and released, so
+ * that no attempt is charged. Each step has a time limit of its own.
  */
 export class Drain implements Service {
   readonly name = "drain";
@@ -37,7 +37,7 @@ export class Drain implements Service {
 
   async start(): Promise<void> {}
 
-  /** Claims have stopped before, so nothing is added. */
+  /** Claims have stopped before, so no jobs are added. */
   async stop(): Promise<void> {
     const { held, settings, giveBackWaiting, over } = this.#deps;
     giveBackWaiting();
@@ -60,6 +60,7 @@ export class Drain implements Service {
   async #emptyWithin(ms: number, cut: AbortSignal): Promise<void> {
     if (this.#deps.held.size === 0 || cut.aborted) return;
     const enough = new AbortController();
+    // A cut, or the last job's end, ends this wait.
     const time = this.#deps.clock.sleep(ms, AbortSignal.any([cut, enough.signal])).catch(() => {});
     await Promise.race([this.#deps.held.whenEmpty(), time]);
     enough.abort();

@@ -19,7 +19,7 @@ hub.intercept = ({ path, body }) => {
 await hub.start();
 parentPort!.postMessage({ url: hub.url, publicKeyPem: hub.key.publicKeyPem });
 
-/** When the worker's heartbeat has begun, so that none of its jobs has to wait for that. */
+/** Called when the worker's heartbeat has begun, so that none of its jobs waits for it. */
 function open(): void {
   isOpen = true;
   hub.queue = jobs.map((number) => testJob(number, { kind: "handler" }, { document: { type: "work" } }));

@@ -64,18 +64,18 @@ export function signedBatch(key: SigningKey, jobs: TestJob[], workerId = "w1") {
   return { jobs, batch: { key_id: key.keyId, signature } };
 }
 
-/** As much of a hub as a worker can be tested against without one; the whole path is tested with the real hub. */
+/** The parts of a hub that tests of a worker need; other tests cover the whole path with the real hub. */
 export class FakeHub {
   readonly key = generateSigningKey().signingKey;
   readonly calls: Call[] = [];
   readonly endings: Ending[] = [];
   readonly refusals: { detail: string; jobs: { job_id: string }[]; unreadable: number }[] = [];
   readonly outputs = new Map<string, Buffer>();
-  /** Given out by the next claims. */
+  /** The jobs for the next claims. */
   queue: TestJob[] = [];
-  /** What it names to a worker that registers; a hub of version 0.1 has no such header. */
+  /** The abilities that it names to a registering worker; a hub of version 0.1 has no such header. */
   abilities: string | undefined = hubAbilities.join(", ");
-  /** Used as the response while it returns something. */
+  /** Its result is the response, unless it is undefined. */
   intercept: (call: Call) => { status: number; body?: unknown } | undefined = () => undefined;
   leaseMs = 60_000;
   drain = false;

@@ -6,7 +6,7 @@ import { endingOf, setStage, start } from "./worker-stage.testing.ts";
 
 const stage = setStage();
 
-/** A worker that has begun a job, and whose hub has gone since. */
+/** A worker that has begun a job before its hub went away. */
 async function loseHub({ env = {}, document = {} }: { env?: Record<string, string>; document?: object }) {
   const begun = Promise.withResolvers<HandlerContext>();
   const end = Promise.withResolvers<string>();
@@ -42,7 +42,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-test("B2: a job goes on while the hub is away, and its result is delivered when the hub is back", async () => {
+test("B2: a job continues while the hub is away, and its result is delivered when the hub is back", async () => {
   const { signal, overdue, end, port } = await loseHub({});
   await overdue;
   expect(signal.aborted).toBe(false);

@@ -18,7 +18,7 @@ export { type ErrorCode, WritError } from "../core/errors.ts";
 export { Final } from "../runners/final.ts";
 export type { HandlerContext, HandlerFunction, HandlerJob } from "../runners/handler.ts";
 
-/** Where the hub is and how to trust it: the same names as in the options of `Writ`. */
+/** The hub's address and how to trust it: the same names as in the options of `Writ`. */
 type HubOptions = {
   /** The hub's address, or several addresses of hubs that serve the same queue. */
   url: string | readonly string[];
@@ -149,7 +149,7 @@ export class Worker {
       logger,
       handlers,
       sandbox: noProcesses,
-      // A program that registers functions has not offered to run the commands of strangers.
+      // A program that registers functions does not run commands of other users.
       createRunners: (deps) => runnersOf(deps, [handlerRunner(deps, deps.functions)]),
     });
     running.done.catch((error: unknown) => logger.error({ err: error }, "the worker has stopped"));

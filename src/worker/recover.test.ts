@@ -17,7 +17,7 @@ import { recover } from "./recover.ts";
 
 const attempt = { jobId: "job-a", attempt: 2, expiresAtTs: Math.floor(Date.now() / 1000) + 60 };
 
-test("processes are ended while their directories are still there, then the directories go", async () => {
+test("processes are ended before their directories are removed", async () => {
   const deps = await dirs();
   const left = join(deps.workDir, "jobs", "job-a", "1");
   mkdirSync(left, { recursive: true });
@@ -43,7 +43,7 @@ test("A18: a file that a killed worker was writing is removed when it is old", a
   expect(existsSync(left)).toBe(false);
 });
 
-test("attempts that were begun are known again, and half a line is not one of them", async () => {
+test("begun attempts are known after a restart, and half a line is ignored", async () => {
   const deps = { ...(await dirs()), sandbox: { sweep: async () => {} } };
   const before = await recover(deps);
   await before.admit([attempt]).saved;

@@ -20,22 +20,23 @@ type RecoverDeps = {
 };
 
 /**
- * What a worker does about its past, before it asks for work. The process before it may have stopped in order, been
- * killed at any moment or lost power. Nobody knows which, so every start does the same.
+ * Cleans up after the previous process of a worker, before the first claim. That process may have stopped in order,
+ * been killed at any moment or lost power. The worker cannot know which, so every start does the same.
  *
- * Jobs that were running are not continued. What they wrote that the hub has not answered for, and outcomes that were
- * not reported, go with the process that had them: the hub still holds their leases, which run out, and then decides
- * whether they are tried again. What must not be forgotten is which attempts were begun, and that is in the ledger.
+ * Running jobs are not continued. Output that the hub has not confirmed, and outcomes that were not reported, are lost
+ * with their process: their leases expire at the hub, which then decides about a retry. The ledger keeps which attempts
+ * were begun.
  */
 export async function recover(deps: RecoverDeps): Promise<Ledger> {
   const { workerDir, workDir, sandbox, discards, clock, logger } = deps;
   const jobsDir = join(workDir, "jobs");
   // The launcher dies with its worker, and cages with the launcher; their cgroups are left, perhaps with a process that
-  // has not ended yet. Processes are ended before the directories that they write to are removed.
+  // has not ended yet. Processes are ended before the directories that they write to are removed. Without a jobs
+  // directory there are none.
   await sandbox.sweep(await readdir(jobsDir).catch(() => []));
-  // No agent of theirs works any more, and the copies of what it changed are still there.
+  // Their agents no longer run, and the copies of changed files still exist.
   await undoLeft(jobsDir, logger);
-  // A tree that cannot be removed is no reason not to start.
+  // A tree that cannot be removed does not prevent the start.
   await discards.discardAllIn(jobsDir);
   await mkdir(jobsDir, { recursive: true, mode: 0o700 });
   await removeLeftovers([{ dir: workerDir, isLeftover: isTemporaryFile }], {

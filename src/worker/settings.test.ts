@@ -32,13 +32,13 @@ test("without a hub or a token the worker does not start", async () => {
   await expect(load({ HUB_URL: "http://localhost" })).rejects.toThrow("WRIT_TOKEN is not set");
 });
 
-test("without either, it says where to get a file that has both", async () => {
+test("without either, the refusal says where to get a file that has both", async () => {
   await expect(load({})).rejects.toThrow(
     "or start with the file that `writ workers add NAME` makes at the hub: `writ worker --config agents.yaml`",
   );
 });
 
-test("no solver may be larger than the cache for all of them", async () => {
+test("no solver may be larger than the cache of all solvers", async () => {
   const settings = await load({
     ...enough,
     SOLVER_CACHE_MAX_BYTES: "1000",
@@ -58,7 +58,7 @@ test.each([
   await expect(load({ ...enough, [name]: value })).rejects.toThrow(allowed);
 });
 
-test("every session of its agents is the worker's, each once", async () => {
+test("the worker has every session of its agents once", async () => {
   const agents =
     "execution:\n  agents:\n    - {name: a, session: one}\n    - {name: b}\n    - {name: c, session: two}\n";
   const path = agentsFile(`${server}${agents}    - {name: d, session: one}\n`);
@@ -85,7 +85,7 @@ test.each([
   ["isolation: loose", "execution.isolation: "],
   ["visible_paths: [data]", "execution.visible_paths.0: it must be an absolute path"],
   ["visible_paths: [/opt/models, /proc/1]", "execution.visible_paths.1: /proc is reserved for the cage"],
-])("of the cage, %s is refused", async (line, message) => {
+])("the cage setting %s is refused", async (line, message) => {
   const path = agentsFile(`${server}execution:\n  ${line}\n`);
   await expect(load({}, path)).rejects.toThrow(`${path}:5: ${message}`);
 });
@@ -94,14 +94,14 @@ test("a missing section is refused", async () => {
   await expect(load({}, agentsFile("logging: {}\n"))).rejects.toThrow("server: ");
 });
 
-test("a signing key that is none is refused at the start", async () => {
+test("an invalid signing key is refused at the start", async () => {
   const path = agentsFile(`${server}security: { job_signing_public_key: nonsense }\n`);
   await expect(load({}, path)).rejects.toThrow(
     `${path}:4: security.job_signing_public_key: must be an Ed25519`,
   );
 });
 
-test("a keys file without a key is refused instead of trusting whatever the hub shows", async () => {
+test("a keys file without a key is refused, because the worker would trust any key of the hub", async () => {
   const path = join(dir, "keys.pem");
   writeFileSync(path, "");
   await expect(load({ ...enough, WRIT_SIGNING_KEYS_FILE: path })).rejects.toThrow("contains no public key");
@@ -130,7 +130,7 @@ test("the environment alone is enough", async () => {
   expect(settings.signingKeys).toHaveLength(2);
 });
 
-test("what the file says stands against the environment", async () => {
+test("the file overrides the environment", async () => {
   writeFileSync(join(dir, "key"), "", { mode: 0o600 });
   const path = agentsFile(
     `${server}  worker_id: w7\n  poll_interval: 2\nexecution:\n  secrets: { KEY: { file: key } }\n`,
@@ -156,7 +156,7 @@ test("without an agent or an endpoint the worker runs no delegate jobs", async (
   expect((await load({}, agentsFile(server + off))).delegate).toBeUndefined();
 });
 
-test("what the file says about agents reaches the runner", async () => {
+test("the agents of the file reach the runner", async () => {
   writeFileSync(join(dir, "key"), "k", { mode: 0o600 });
   const path = agentsFile(`${server}
 capabilities:

@@ -31,7 +31,7 @@ export type WorkerSettings = RunnersSettings & {
   token: string;
   ca: string | undefined;
   allowInsecure: boolean;
-  /** PEM. Empty: the hub is asked at the first connection, and its keys are trusted for as long as the worker runs. */
+  /** In PEM. If empty, the hub's keys of the first connection are trusted for as long as the worker runs. */
   signingKeys: string[];
   workerId: string;
   name: string | undefined;
@@ -52,7 +52,7 @@ export type WorkerSettings = RunnersSettings & {
   drainMs: number;
   /** How long jobs continue while no hub can be reached. */
   hubAwayMs: number;
-  /** Where spans are sent, and with which headers; null: nowhere. */
+  /** The collector of spans and its headers; null for none. */
   otlpEndpoint: string | null;
   otlpHeaders: string | null;
   workDir: string;
@@ -172,7 +172,7 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     workDir: resolve(env.workDir ?? join(home, "work")),
     solverCacheDir: resolve(env.solverCacheDir ?? join(home, "solvers")),
     solverCacheBytesMax: env.solverCacheBytesMax,
-    // One that does not fit into the cache would push out everything else, and still be too much.
+    // A solver larger than the cache would remove all others, and still not fit.
     solverBytesMax: Math.min(env.solverBytesMax, env.solverCacheBytesMax),
     solverHosts: execution.solver_hosts ?? env.solverHosts ?? [],
     ...executionOf(execution),
@@ -200,7 +200,10 @@ function executionOf(execution: NonNullable<AgentsFile["execution"]>) {
   };
 }
 
-/** What docker, podman, kubectl and their like read. `nsenter` passes it on to the job, so nothing else is in it. */
+/**
+ * The variables that docker, podman, kubectl and similar programs read. `nsenter` passes the environment on to the job,
+ * so it has no others.
+ */
 const containerVariables =
   /^(?:PATH|HOME|USER|LOGNAME|LANG|TMPDIR|SSH_AUTH_SOCK|XDG_RUNTIME_DIR|DBUS_SESSION_BUS_ADDRESS|KUBECONFIG|(?:DOCKER|CONTAINERS?|PODMAN)_[A-Z_]+)$/;
 
@@ -238,7 +241,7 @@ async function keysInPemFile(path: string | undefined): Promise<string[]> {
   return [...keys];
 }
 
-/** A key that could never be used is refused at the start and not when the first job arrives. */
+/** Refuses an unusable key at the start and not when the first job arrives. */
 function checkKeys(pems: string[]): string[] {
   for (const pem of pems) loadVerifyingKey(pem);
   return pems;
@@ -263,7 +266,7 @@ function toMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1000);
 }
 
-/** An agents.yaml has both, so there is none; most workers have one that the hub has made. */
+/** There is no agents.yaml, which would have both; most workers have one that the hub has made. */
 function missing(setting: string, what: string): never {
   const file =
     "start with the file that `writ workers add NAME` makes at the hub: `writ worker --config agents.yaml`";

@@ -38,7 +38,7 @@ test("a waiting job that was cancelled or lost ends at once, takes no slot and h
   expect(ran).toEqual(["first", "second", "third"]);
 });
 
-test("jobs that could not start for two seconds are given back, the one that runs is not", async () => {
+test("jobs that could not start for two seconds are released, and the running one continues", async () => {
   const { clock, ran, givenBack } = holdThree();
   await clock.pass(1_999);
   expect(givenBack).toEqual([]);
@@ -47,7 +47,7 @@ test("jobs that could not start for two seconds are given back, the one that run
   expect(ran).toEqual(["first"]);
 });
 
-test("what is taken out of the waiting jobs does not start when a slot is free", async () => {
+test("a job that was removed from the waiting ones does not start when a slot becomes free", async () => {
   const { slots, ran, free } = holdThree();
   expect(slots.takeWaiting().map(({ key }) => key)).toEqual(["second", "third"]);
   free.get("first")!();

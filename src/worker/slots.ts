@@ -4,23 +4,23 @@ import { LookAhead } from "./claims/look-ahead.ts";
 
 type SlotsOptions = {
   slots: number;
-  /** Whether more may be claimed than can run at once. Only workers whose jobs are functions gain by it. */
+  /** Whether more jobs may be claimed than can run at once, which helps only workers whose jobs are functions. */
   mayLookAhead: boolean;
   clock: Clock;
   /** Runs one job; never rejects. Calls `free` when its slot can be used again, at its end at the latest. */
   run(held: HeldJob, free: () => void): Promise<void>;
-  /** Gives back jobs that were claimed ahead and cannot start soon. */
+  /** Releases jobs that were claimed ahead and cannot start soon. */
   giveBack(jobs: HeldJob[]): void;
   /** How many attempts the worker holds in total, including those that are still being reported. */
   heldCount(): number;
 };
 
 const claimMax = 256;
-/** While the hub is slow to accept results, no more than this pile up. */
+/** The most ended jobs whose results wait for a slow hub. */
 const endingMax = 1024;
 const stuckMs = 2_000;
 
-/** The jobs that run, and those that wait to run next. */
+/** The running jobs, and those that wait to run next. */
 export class Slots {
   readonly #options: SlotsOptions;
   readonly #lookAhead = new LookAhead();
@@ -44,13 +44,13 @@ export class Slots {
     return this.#options.slots - this.#used - this.#waiting.length;
   }
 
-  /** How many more jobs there is room for now. */
+  /** How many more jobs the worker should claim now. */
   wanted(): number {
     const { slots, heldCount } = this.#options;
     if (heldCount() >= slots + endingMax) return 0;
     const ahead = this.#ahead();
     const missing = slots + ahead - this.#used - this.#waiting.length;
-    // While every slot is busy, a few more are not worth a call; half of what is kept ready is.
+    // While every slot is busy, a call is made only for at least half of the jobs that are kept ready.
     if (this.#used + this.#waiting.length >= slots && missing < ahead / 2) return 0;
     return Math.max(0, Math.min(claimMax, missing));
   }
@@ -65,7 +65,7 @@ export class Slots {
     this.#fill();
   }
 
-  /** A waiting job that was cancelled or lost ends now, not when its turn would have come. */
+  /** Ends a waiting job that was cancelled or lost, before its turn. */
   endWaiting(held: HeldJob): void {
     const index = this.#waiting.indexOf(held);
     if (index === -1) return;
@@ -82,8 +82,8 @@ export class Slots {
   }
 
   /**
-   * In the next turn of the event loop. Otherwise functions that take no time would all run in this turn, a whole batch
-   * of them, before the claim of the next batch or the first result could be sent.
+   * Fills slots in the next turn of the event loop. Otherwise a whole batch of fast functions would run in this turn,
+   * before the next claim or the first result could be sent.
    */
   #fillSoon(): void {
     if (this.#isFilling || this.#waiting.length === 0) return;
@@ -118,18 +118,18 @@ export class Slots {
     };
     void run(held, free).then(() => {
       free();
-      // Even if the slot was free before, because fewer attempts are held now.
+      // Called even if the slot was free before, because fewer attempts are held now.
       this.#onChange();
     });
   }
 
-  /** If no slot has become free for a while, the waiting jobs should go to a worker that has time for them. */
+  /** If no slot becomes free for a while, the waiting jobs are released for another worker. */
   #watchStuck(): void {
     this.#movedAtMs = this.#options.clock.monotonicMs();
     if (this.#waiting.length > 0) this.#stuckTimer ??= this.#armStuckTimer(stuckMs);
   }
 
-  /** One timer for many moves: it checks when the last one was, instead of being reset by each. */
+  /** One timer serves many changes: it checks when the last one was, instead of being reset each time. */
   #armStuckTimer(inMs: number): Timer {
     const { clock, giveBack } = this.#options;
     return clock.setTimer(() => {

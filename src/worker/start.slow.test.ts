@@ -19,7 +19,7 @@ const notRoot = isRoot ? "" : " (not capable: needs root)";
 
 const stage = setStage();
 
-test("a hub that is away at the start is waited for, and jobs run once it is there", async () => {
+test("a worker waits for a hub that is away at the start, and runs jobs when it is there", async () => {
   const { port } = stage.hub;
   await stage.hub.stop();
   await startAway(port);
@@ -37,7 +37,7 @@ async function startAway(port: number): Promise<void> {
   stage.worker = await startWorker({ settings, home: stage.home, version: "1", logger: silentLogger });
 }
 
-test("without given keys the hub's are fetched and registered as trusted", async () => {
+test("a worker without given keys fetches the hub's and registers them as trusted", async () => {
   stage.hub.queue = [exec(1, ["true"])];
   await start(stage, { signingKeys: [] });
   await endingOf(stage, 1);
@@ -62,7 +62,7 @@ test("a worker registers the kinds that it has runners for, and the newest forma
   });
 });
 
-test("a worker with more slots than its sandbox runs processes takes as many jobs as that, and says so", async () => {
+test("a worker with more slots than its sandbox has processes lowers its slots with a warning", async () => {
   const registered = () => stage.hub.calls.find(({ path }) => path === "/workers/register")?.body;
   await start(stage, { sandbox: { ...plainSandbox, processesMax: 2 }, env: { WORKER_SLOTS: "3" } });
   expect(registered()).toMatchObject({ slots: 2 });
@@ -94,7 +94,7 @@ test("a strict worker on a host that cannot cage processes claims none of them, 
   expect(claims.every(({ body }) => (body as { types?: string[] }).types !== undefined)).toBe(true);
 });
 
-test("a strict worker that is given a process it cannot cage gives it back with the reason", async () => {
+test("a strict worker releases a process that it cannot cage with the reason", async () => {
   const sandbox = await openStrict(join(stage.home, "no-such-launcher"));
   stage.hub.queue = [exec(1, ["true"])];
   await start(stage, { sandbox, handlers: { "test.fn": () => "fine" } });
@@ -105,7 +105,7 @@ test("a strict worker that is given a process it cannot cage gives it back with 
   expect(stage.hub.endings).toEqual([]);
 });
 
-test("B3: after a process that it could not cage, a worker claims none and tells the hub, until its probe passes", async () => {
+test("B3: after a process that it could not cage, a worker claims no processes and reports that to the hub until its probe passes", async () => {
   let isFine = false;
   const sandbox: Sandbox = {
     ...plainSandbox,
@@ -193,7 +193,7 @@ test("a connection that breaks does not end an administrator's drain, unless the
 });
 
 test.runIf(isRoot)(
-  `A19: a worker that runs as root without a launcher runs no process, and says so to whoever starts it and to the hub${notRoot}`,
+  `A19: a worker that runs as root without a launcher runs no process, and says so in its warnings and to the hub${notRoot}`,
   async () => {
     const sandbox = await openCaged(join(stage.home, "no-such-launcher"), undefined);
     expect(sandbox.level).toBe("best-effort");
@@ -233,7 +233,7 @@ function openCaged(launcherFile: string, level: "strict" | undefined): Promise<S
   });
 }
 
-test("a job that comes right after the start is not lost, even if the hub lets no claim wait", async () => {
+test("a job right after the start is not missed, even if the hub lets no claim wait", async () => {
   await start(stage);
   await stage.hub.until(() => stage.hub.pathsOf(/commands/).length === 1);
   stage.hub.queue = [exec(1, ["true"])];
@@ -241,7 +241,7 @@ test("a job that comes right after the start is not lost, even if the hub lets n
   expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
 });
 
-test("without a stream the worker waits in long polls", async () => {
+test("a worker without a stream waits in long polls", async () => {
   stage.hub.intercept = ({ path }) => (path.includes("/commands") ? { status: 502 } : undefined);
   await start(stage);
   const isLongPoll = ({ path, body }: { path: string; body: unknown }) =>
@@ -257,7 +257,7 @@ test("a token that the hub refuses makes the start fail", async () => {
   await expect(start(stage)).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
 });
 
-test("a drain lets a job end, claims nothing more, and says goodbye", async () => {
+test("a drain lets a job end, claims nothing more, and deregisters", async () => {
   stage.hub.queue = [exec(1, ["sh", "-c", "echo begun; sleep 0.3; echo done"])];
   await start(stage);
   // On a busy machine the rest may come together with the beginning.
@@ -271,7 +271,7 @@ test("a drain lets a job end, claims nothing more, and says goodbye", async () =
   expect(stage.hub.pathsOf(/./).at(-1)).toMatch(/^DELETE \/workers\/w1\?boot_id=./);
 });
 
-test("a job that outlasts the drain is stopped and given back, with its output", async () => {
+test("a job that outlasts the drain is stopped and released with its output", async () => {
   stage.hub.queue = [
     exec(1, ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.05; done"]),
   ];
@@ -283,7 +283,7 @@ test("a job that outlasts the drain is stopped and given back, with its output",
   expect(stage.hub.pathsOf(/release/)).toHaveLength(1);
 });
 
-test("stopNow kills what runs and gives it back", async () => {
+test("stopNow kills running jobs and releases them", async () => {
   stage.hub.queue = [exec(1, ["sh", "-c", "trap '' TERM; echo begun; while :; do sleep 0.05; done"])];
   await start(stage);
   await stage.hub.until(() => output(stage, 1) === "begun\n");
@@ -311,7 +311,7 @@ test("a second worker process in the same home is refused while the first lives"
   await expect(second).rejects.toThrow("enough");
 });
 
-test("what a runner keeps between jobs ends after the last job and before its sandbox", async () => {
+test("a runner closes after the last job and before its sandbox", async () => {
   const steps: string[] = [];
   const sandbox: Sandbox = { ...plainSandbox, close: async () => void steps.push("sandbox closed") };
   const job = Promise.withResolvers<void>();
@@ -325,14 +325,14 @@ test("what a runner keeps between jobs ends after the last job and before its sa
   expect(steps).toEqual(["job began", "job ended", "runner closed", "sandbox closed"]);
 });
 
-test("a stop in a hurry leaves what a runner keeps no grace", async () => {
+test("stopNow closes runners without a grace period", async () => {
   const steps: string[] = [];
   await start(stage, { createRunners: (deps) => runnersOf(deps, [keeper(steps)]) });
   await stage.worker!.stopNow();
   expect(steps).toEqual(["runner closed at once"]);
 });
 
-test("a start that fails closes the runners too", async () => {
+test("a failed start closes the runners too", async () => {
   const steps: string[] = [];
   const error = { code: "UNAUTHENTICATED", message: "no such token", request_id: "" };
   stage.hub.intercept = () => ({ status: 401, body: { error } });
@@ -358,7 +358,7 @@ function keeper(steps: string[], jobEnds: Promise<void> = Promise.resolve()): Ru
   };
 }
 
-test("A2: a job that leaves a tree too deep for any path holds up neither the next job nor the next start", async () => {
+test("A2: a job that leaves a tree deeper than any path delays neither the next job nor the next start", async () => {
   const nest = "for i in $(seq 25); do mkdir $d && cd -P $d || exit 9; done";
   stage.hub.queue = [exec(1, ["sh", "-c", `d=$(printf %0200d 0); ${nest}`]), exec(2, ["true"])];
   const reports: string[] = [];
@@ -378,7 +378,7 @@ test("A2: a job that leaves a tree too deep for any path holds up neither the ne
 });
 
 test.runIf(isRoot)(
-  `A7: a job whose launcher dies under it is reported as failed and not given back${notRoot}`,
+  `A7: a job whose launcher dies is reported as failed and not released${notRoot}`,
   async () => {
     stage.hub.queue = [exec(1, ["sh", "-c", "echo begun; sleep 60"])];
     await start(stage);

@@ -36,19 +36,22 @@ type StartWorkerOptions = {
   handlers?: ReadonlyMap<string, HandlerFunction>;
   sandbox?: Sandbox;
   createRunners?: (deps: RunnersDeps) => Runners;
-  /** Ends the wait for another worker process in the same home. */
+  /** Aborts the wait for another worker process in the same home. */
   signal?: AbortSignal;
-  /** No key of the hub is trusted any more, as after an emergency rotation. By default the worker waits for new keys. */
+  /**
+   * Called when no key of the hub is trusted any more, as after an emergency rotation (default: the worker waits for
+   * new keys).
+   */
   onKeysLost?: (() => void) | undefined;
 };
 
 export type RunningWorker = {
   readonly workerId: string;
-  /** What whoever started it should know about this host: one sentence each. */
+  /** Warnings about this host for the person who started the worker, one sentence each. */
   readonly warnings: readonly string[];
-  /** Claims nothing more, lets running jobs end within the drain time, gives back the rest, and deregisters. */
+  /** Claims nothing more, lets running jobs end within the drain time, releases the rest, and deregisters. */
   stop(): Promise<void>;
-  /** The same at once: running jobs are killed and given back. */
+  /** Stops at once: running jobs are killed and released. */
   stopNow(): Promise<void>;
   /** Resolves when the worker has stopped; rejects if it has stopped because the hub does not accept its token. */
   readonly done: Promise<void>;
@@ -62,7 +65,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { home, logger } = options;
   const clock = options.clock ?? systemClock;
   const hurry = new AbortController();
-  // Before anything is locked or opened: an address that is not allowed is refused here.
+  // Before anything is locked or opened, because an address that is not allowed is refused here.
   const { connection, client } = connect(options.settings, options.version, logger);
   const resources = await openResources(options, clock, hurry.signal);
   const { settings, warnings } = withinSandbox(options, resources);
@@ -104,40 +107,42 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const done = over.then((refusal) => {
     if (refusal !== undefined) throw refusal;
   });
-  // Whoever stops the worker gets the error there, so it is ignored here.
+  // A caller that does not read \`done\` gets the error from \`over\` in \`stop\`, so it is not unhandled here.
   done.catch(() => {});
   return {
     workerId: settings.workerId,
     warnings,
     done,
     stop: async () => {
+      // \`over\` rejects with the same error.
       engine.stop().catch(() => {});
       await over;
     },
     stopNow: async () => {
       hurry.abort();
+      // \`over\` rejects with the same error.
       engine.stopNow().catch(() => {});
       await over;
     },
   };
 }
 
-/** What a worker holds on its machine. */
+/** The resources of a worker on its machine. */
 type WorkerResources = {
   key: SigningKey;
   keys: TrustedKeys;
   ledger: Ledger;
   telemetry: Telemetry;
   sandbox: Sandbox;
-  /** What the host lacks of a cage. */
+  /** Warnings about missing parts of the cage. */
   hostWarnings: string[];
   discards: DiscardFolder;
   runners: Runners;
-  /** In reverse order of opening: what runners keep ends before the sandbox that it runs in. */
+  /** Closes in reverse order of opening: the runners' processes end before their sandbox. */
   close(): Promise<void>;
 };
 
-/** Locks the worker's directories, clears up what an earlier process left there, and opens the rest. */
+/** Locks the worker's directories, cleans up after an earlier process, and opens the rest. */
 async function openResources(
   options: StartWorkerOptions,
   clock: Clock,
@@ -152,7 +157,7 @@ async function openResources(
     for (const closeOne of closers.splice(0).reverse()) await closeOne();
   };
   try {
-    // Both, because two workers with homes of their own may share one work directory.
+    // Both are locked, because two workers with their own homes may share one work directory.
     for (const path of [dir, settings.workDir]) {
       const lock = await lockWorkerDir({ clock, logger }, path, signal);
       closers.push(() => lock.release());
@@ -191,7 +196,7 @@ async function openResources(
   }
 }
 
-/** A worker has no metrics of its own: what is dropped stands in its log. */
+/** A worker has no metrics, so dropped spans are in its log. */
 async function openWorkerTelemetry(options: StartWorkerOptions, clock: Clock): Promise<Telemetry> {
   const { settings, version, logger } = options;
   const telemetry = await openTelemetry({

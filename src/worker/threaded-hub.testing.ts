@@ -4,12 +4,12 @@ import { Worker as Thread } from "node:worker_threads";
 export type HubThreadData = {
   /** The numbers of the jobs of the type `work` that it gives out. */
   jobs: number[];
-  /** The number of the one that it counts heartbeats of, and calls lost when it is told to. */
+  /** The number of the job whose heartbeats it counts, and that it reports as lost on request. */
   waiting: number;
   memory: SharedArrayBuffer;
 };
 
-/** Where the thread counts, for a test that can receive no message because it keeps its own thread busy. */
+/** Shared counters, for a test that cannot receive messages because its thread is busy. */
 export const hubCells = { beats: 0, isLost: 1 } as const;
 
 const patienceMs = 60_000;
@@ -50,12 +50,13 @@ export class ThreadedHub {
   }
 
   /**
-   * Calls the waiting job lost, and returns when the worker's heartbeat has heard of it: it has sent another one since. Nothing
-   * else happens in this thread meanwhile.
+   * Reports the waiting job as lost, and returns when the worker's heartbeat has received that, which another heartbeat
+   * shows. Nothing else happens in this thread meanwhile.
    */
   loseWaiting(): void {
     Atomics.store(this.#cells, hubCells.isLost, 1);
-    // The first may have been answered before it was called lost, and the next is sent after the one that says so.
+    // The first heartbeat may have been answered before the loss; the one after the answer with the loss is the third
+    // at the latest.
     for (let beats = 0; beats < 3; beats++) {
       const seen = Atomics.load(this.#cells, hubCells.beats);
       Atomics.wait(this.#cells, hubCells.beats, seen, patienceMs);

@@ -14,7 +14,7 @@ test("B15: a worker whose token was revoked says so, claims nothing more, ends i
   const error = { code: "UNAUTHENTICATED", message: "a valid token is required", request_id: "" };
   const limited = { code: "RATE_LIMITED", message: "too many failed logins", request_id: "" };
   let refused = 0;
-  // As a hub does that limits failed logins.
+  // Like a hub that limits failed logins.
   stage.hub.intercept = () =>
     ++refused % 3 === 0 ? { status: 429, body: { error: limited } } : { status: 401, body: { error } };
   stage.hub.endCommands();
@@ -30,7 +30,7 @@ test("B15: a worker whose token was revoked says so, claims nothing more, ends i
   await worker.stop();
 });
 
-test("B15: a token that is refused once, while a hub is being replaced, ends nothing", async () => {
+test("B15: a token that is refused once, while a hub is being replaced, ends no job", async () => {
   const worker = await start(stage);
   await stage.hub.until(() => stage.hub.pathsOf(/commands/).length === 1);
   const error = { code: "UNAUTHENTICATED", message: "a valid token is required", request_id: "" };

@@ -35,7 +35,7 @@ test("C9: a result that does not fit the schema fails the attempt", async () => 
   });
 });
 
-test("C9: a handler is given the output of the schema", async () => {
+test("C9: a handler receives the output of the schema", async () => {
   stage.hub.queue = [handlerJob(1, "repeat", { word: "ha" })];
   await start(stage, { handlers: { repeat: repeatWord } });
   expect(await endingOf(stage, 1)).toMatchObject({ result: { text: "haha" } });
@@ -57,7 +57,7 @@ test("C9: a handler that returns nothing has the result null", async () => {
   expect(await endingOf(stage, 1)).toMatchObject({ result: null });
 });
 
-test("C9: a job that reports progress at once has started before it", async () => {
+test("C9: a job that reports progress at once is announced before", async () => {
   const { promise: reported, resolve } = Promise.withResolvers<void>();
   stage.hub.intercept = ({ path }) => {
     if (path.endsWith("/progress")) resolve();
@@ -89,7 +89,7 @@ test("C9: types flow from the definition to the handler", () => {
   expectTypeOf<Parameters<HandlerFunction>[0]["params"]>().toEqualTypeOf<unknown>();
 });
 
-test("C9: a worker without the hub's address is told which option is missing", async () => {
+test("C9: a worker without the hub's address is refused with the name of the missing option", async () => {
   const worker = new Worker({ token: "sk_worker_x" } as never);
   await expect(worker.handle("any", () => null).start()).rejects.toMatchObject({
     code: "CONFIG_INVALID",

@@ -4,8 +4,8 @@ import type { HandlerFunction } from "../runners/handler.ts";
 import { RunFailure } from "../runners/runner.ts";
 
 /**
- * A handler between the schemas of its job's definition. Params that do not fit would not fit the next time either, so
- * they fail the job for good; a result that does not fit fails the attempt. Why: ADR 0037.
+ * A handler that checks params and result with the schemas of the job's definition. Invalid params would be invalid in
+ * the next attempt too, so they fail the job for good; an invalid result fails the attempt. Why: ADR 0037.
  */
 export function typedHandler<In, Out, Params, Returned>(
   { params, result }: JobDefinition<In, Out, Params, Returned>,
@@ -19,7 +19,7 @@ export function typedHandler<In, Out, Params, Returned>(
   };
 }
 
-/** What the schema says is the reason; where in the schema it was found out helps nobody. */
+/** The schema's message is the reason; its stack trace does not help. */
 async function failAs<T>(code: FailureClass, check: () => Promise<T>): Promise<T> {
   try {
     return await check();

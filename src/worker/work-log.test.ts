@@ -30,7 +30,7 @@ const succeeded: RunOutcome = { kind: "succeeded", resultJson: "null", exitCode:
 const end = (outcome: RunOutcome = succeeded) =>
   ({ outcome, startedAtMs: 150, endedAtMs: 400, report: "kept" }) as const;
 
-test("O-18 a batch and an end have one line each, with what was done and how long it took", async () => {
+test("O-18 a batch and an end have one line each, with facts and durations", async () => {
   const { log, lines, clock } = open();
   await clock.pass(410);
   log.claimed({ accepted: [held(1), held(2)], refused: 0, returned: 1, verifyMs: 3.4 });
@@ -46,7 +46,7 @@ test("O-18 a batch and an end have one line each, with what was done and how lon
     ...{ outcome: "completed", exit_code: 0, waited_ms: 50, ran_ms: 250, report_ms: 10 },
   });
   expect(lines[2]!.facts).toMatchObject({ outcome: "failed", code: "TIMEOUT", detail: "IDLE_TIMEOUT" });
-  // What a job says about itself may be long, and is with the hub.
+  // A job's own reason may be long, and the hub has it.
   expect(JSON.stringify(lines)).not.toContain("canary");
 });
 
@@ -66,7 +66,7 @@ test("O-18 above a hundred jobs a second one line a second counts them, and each
   expect(told()).toEqual([]);
   await clock.pass(1_000);
   expect(told()).toMatchObject([{ facts: { completed: 300, claimed: 1 } }]);
-  // A quiet second is counted too, and from then on each job has its line again.
+  // A quiet second is counted too, and after that each job has its line again.
   run(20);
   await clock.pass(1_000);
   expect(told()).toMatchObject([{ facts: { completed: 20 } }]);
@@ -76,7 +76,7 @@ test("O-18 above a hundred jobs a second one line a second counts them, and each
   expect(told()).toEqual([]);
 });
 
-test("O-18 what the worker refuses is told at WARN, with the reason, however busy it is", () => {
+test("O-18 a busy worker logs its refusals at WARN with the reason too", () => {
   const { log, lines } = open();
   for (let id = 0; id < 150; id++) log.ended(held(id), end());
   lines.splice(0);
@@ -87,7 +87,7 @@ test("O-18 what the worker refuses is told at WARN, with the reason, however bus
   ]);
 });
 
-test("O-18 a logger of the program's own need not tell which levels are on", () => {
+test("O-18 a program's own logger need not report which levels are on", () => {
   const lines: unknown[] = [];
   const logger = { info: (facts: unknown) => lines.push(facts) } as unknown as Logger;
   const log = new WorkLog({ clock: handClock(), logger });

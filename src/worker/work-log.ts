@@ -3,12 +3,12 @@ import type { Clock } from "../runtime/clock/clock.ts";
 import type { Logger } from "../runtime/log/logger.ts";
 import type { HeldJob } from "./claims/held-jobs.ts";
 
-/** What became of a claimed batch. */
+/** The result of a claimed batch. */
 type BatchFacts = {
   accepted: readonly HeldJob[];
-  /** Did not verify, or was delivered twice. */
+  /** Claims that did not verify or were delivered twice. */
   refused: number;
-  /** Given back, although nobody is at fault. */
+  /** Claims that were released because only the times did not match. */
   returned: number;
   verifyMs: number;
 };
@@ -18,12 +18,12 @@ type EndFacts = {
   /** Null if it was never started. */
   startedAtMs: number | null;
   endedAtMs: number;
-  /** What the hub said to the report. */
+  /** The hub's answer to the report. */
   report: "kept" | "lost" | "refused" | "released";
 };
 
 const windowMs = 1_000;
-/** More ends than this in a second are told by one line. */
+/** More ends than this in a second share a line of counts. */
 const linesMax = 100;
 /** More ids than this in one line would hide the rest of it. */
 const idsMax = 20;
@@ -31,9 +31,9 @@ const idsMax = 20;
 const nothing = { claimed: 0, completed: 0, failed: 0, given_back: 0, refused: 0 };
 
 /**
- * Tells the worker's log what it does: a line for each batch that was claimed and each job that has ended. In a second with more
- * than a hundred jobs, the rest of them have lines only at DEBUG, and so has every job from then on; one line a second
- * counts them, until a second has fewer. What was refused always has its own line, at WARN.
+ * Writes the worker's log: a line for each claimed batch and each ended job. In a second with more than a hundred jobs,
+ * the rest of them have lines only at DEBUG, and so has every job from then on; one line a second counts them, until a
+ * second has fewer. A refusal always has its own line, at WARN.
  */
 export class WorkLog {
   readonly #logger: Logger;
@@ -41,7 +41,7 @@ export class WorkLog {
   #windowEndsMs = 0;
   /** Ends in this second. */
   #ends = 0;
-  /** What the next line of counts will say; null while every job has a line of its own. */
+  /** The counts for the next line; null while every job has a line of its own. */
   #counts: typeof nothing | null = null;
 
   constructor({ logger, clock }: { logger: Logger; clock: Clock }) {
@@ -80,7 +80,7 @@ export class WorkLog {
     this.#logger[level](lineOf(this.#clock, held, facts), "a job has ended");
   }
 
-  /** A program may bring a logger that cannot tell; then every line is made, and a job never waits for one. */
+  /** A program's own logger may not report its levels; then every line is written, and a job never waits for one. */
   #isOn(level: "info" | "debug"): boolean {
     return this.#logger.isLevelEnabled?.(level) ?? true;
   }
@@ -111,7 +111,7 @@ export class WorkLog {
 
 type Refusal = Extract<RunOutcome, { kind: "failed" }>;
 
-/** The worker itself says no to what the document asks for. */
+/** Whether the worker itself refused the document. */
 function isRefusal(outcome: RunOutcome): outcome is Refusal {
   return outcome.kind === "failed" && ["SECURITY_VIOLATION", "INVALID_JOB"].includes(outcome.code);
 }

@@ -41,7 +41,7 @@ type EngineParts = {
   logger: Logger;
   random: () => number;
   version: string;
-  /** Names this process; another one of the same worker has another. */
+  /** Names this process; each process of a worker has its own. */
   bootId: string;
   failpoint: Failpoint;
   handlers: ReadonlyMap<string, HandlerFunction>;
@@ -58,12 +58,12 @@ type EngineParts = {
   createHeartbeat?: ((options: HeartbeatOptions) => WorkerHeartbeat) | undefined;
 };
 
-/** After trouble of its own, a worker leaves the work to others for this long. */
+/** After a fault of its machine, a worker claims nothing for this long. */
 const troublePauseMs = 5_000;
 
 /**
- * The parts of a worker, made in the order in which they need each other. What each does is explained in its own file. Only
- * what arrives from the hub goes to a part that is made later: `orders`, which acts on all of them.
+ * The parts of a worker, created in the order in which they need each other. Each is explained in its own file. Only
+ * messages from the hub go to a part that is created later: `orders`, which acts on all of them.
  */
 export class WorkerEngine {
   readonly #parts: EngineParts;
@@ -130,12 +130,12 @@ export class WorkerEngine {
     this.#services = [
       // Whether this host can cage processes must be known before the first claim.
       sandboxWatch,
-      // Registers, and deregisters when nothing else calls the hub any more.
+      // Registers, and deregisters after all other calls to the hub have ended.
       this.#link,
       // Renews leases until the last job has ended.
       this.#heartbeat,
       this.#createMetrics(hub),
-      // Lets jobs end, once nothing new is claimed.
+      // Lets jobs end, after claims have stopped.
       this.#drain,
       ...(settings.enabled ? [claims] : []),
     ];
@@ -215,7 +215,7 @@ export class WorkerEngine {
   }
 
   #changeDrain(isTold: boolean): void {
-    // A worker that stops has given everything back, and will take nothing again.
+    // A stopping worker has released its waiting jobs, and claims nothing more.
     if (this.#isStopping) return;
     this.#parts.logger.info(isTold ? "told to drain: claiming nothing more" : "the drain is over");
     if (isTold) this.#giveBackWaiting("the worker drains");
@@ -225,17 +225,25 @@ export class WorkerEngine {
     }
   }
 
-  /** Nothing that its jobs do could be reported, and their leases cannot be renewed. The caller of `over` reports why. */
+  /**
+   * Stops because the hub refuses the token: jobs could not be reported, and their leases cannot be renewed. The caller
+   * of `over` reports why.
+   */
   #giveUp(error: WritError): void {
     this.#parts.logger.info({ err: error }, "the worker stops: the hub does not accept its token");
     this.#refusal = error;
+    // \`over\` rejects with the same error.
     void this.stopNow().catch(() => {});
   }
 
-  /** The hub gives jobs to the process that registered last. This one finishes what it has; its leases stay its own. */
+  /**
+   * Stops because another process has registered with this name and gets the jobs now. This one finishes its jobs; its
+   * leases stay valid.
+   */
   #giveWay(error: WritError): void {
     this.#parts.logger.info({ err: error }, "the worker stops: another process has its name");
     this.#refusal = error;
+    // \`over\` rejects with the same error.
     void this.stop().catch(() => {});
   }
 
@@ -250,7 +258,7 @@ export class WorkerEngine {
   }
 }
 
-/** What everything that calls the hub needs. */
+/** The dependencies of all parts that call the hub. */
 type HubDeps = RetryDeps & { calls: HubCalls; logger: Logger };
 
 function hubOf({ settings, client, clock, logger, random, bootId }: EngineParts): HubDeps {
@@ -270,7 +278,7 @@ function heartbeatOf(parts: EngineParts, onMessage: HeartbeatOptions["onMessage"
   return createHeartbeat({ ...parts, workerId, heartbeatMs, hubAwayMs, onMessage });
 }
 
-/** What the hub is told of this program when the worker registers. */
+/** The facts about this program for the registration. */
 function programOf({ version, bootId, key, runners, handlers, sandbox }: EngineParts) {
   const functionTypes = [...handlers.keys()];
   return { version, bootId, publicKey: key.publicKeyPem, kinds: runners.kinds, functionTypes, sandbox };

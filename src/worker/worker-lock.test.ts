@@ -7,7 +7,7 @@ import { silentLogger } from "../runtime/log/logger.ts";
 import { Worker } from "./index.ts";
 import { lockWorkerDir } from "./worker-lock.ts";
 
-test("a second worker in a folder is told that it needs an id of its own, because another folder has another key", async () => {
+test("a second worker in a folder is refused with the advice to use an id and a home of its own", async () => {
   const dir = mkdtempSync(join(tmpdir(), "writ-worker-lock-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const lock = await lockWorkerDir({ clock, logger: silentLogger }, dir);
@@ -25,7 +25,7 @@ test("a second worker in a folder is told that it needs an id of its own, becaus
   ]);
 });
 
-test("a worker whose address is refused leaves its folder to the next one", async () => {
+test("a worker whose address is refused releases its folder", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "writ-worker-lock-"));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
   const worker = new Worker({ url: "http://10.1.2.3:3000", token: "t", workerId: "w1", dataDir });

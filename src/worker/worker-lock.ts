@@ -9,11 +9,11 @@ import type { Logger } from "../runtime/log/logger.ts";
 type WorkerLock = { release(): Promise<void> };
 
 const waitMs = 60_000;
-/** Not always the same, so that two who give way to each other do not try together again. */
-const lookMs = (): number => 40 + Math.random() * 40;
+/** Random, so that two processes that both gave way do not try at the same time again. */
+const retryMs = (): number => 40 + Math.random() * 40;
 /** From this version on Node has SQLite, which the lock on a file needs. */
 const sqliteMajor = 26;
-/** A home alone would not do: it holds the worker's key, and the hub knows one key for each worker id. */
+/** A home alone is not enough: it has the worker's key, and the hub knows one key for each worker id. */
 const ownName =
   "a second worker on this machine needs a worker id and a home of its own (`NODE_ID=ID writ worker --home DIR`; in a program `workerId`, and another `dataDir` if you set that), and a WRIT_WORK_DIR of its own if that is set";
 
@@ -34,10 +34,10 @@ export async function lockWorkerDir(
       `another worker process uses ${dir}; waiting up to ${waitMs / 1000} s for it to end; ${ownName}`,
     );
   while (lock === null && clock.monotonicMs() < endsAtMs) {
-    await clock.sleep(lookMs(), signal);
+    await clock.sleep(retryMs(), signal);
     lock = await tryLockDir(dir);
   }
-  // Only for people: the lock itself shows whether somebody is there.
+  // For people only: the lock itself shows whether a process holds it.
   const pidFile = join(dir, "worker.pid");
   if (lock === null) throw await isHeld(dir, pidFile);
   const held = lock;
@@ -51,8 +51,8 @@ export async function lockWorkerDir(
 }
 
 /**
- * The lock on a file is what other programs look at, and works wherever a file can be locked. An older Node has only the
- * socket. So both are taken where both can be had, and a worker on one Node sees a worker on another.
+ * Other programs check the lock on a file, which works on every file system with locks. An older Node has only the
+ * socket. So both are taken where both are possible, and a worker on one Node notices a worker on another.
  */
 async function tryLockDir(dir: string, nodeMajor = Number.parseInt(process.versions.node, 10)) {
   const hasFileLock = nodeMajor >= sqliteMajor;
@@ -68,6 +68,7 @@ async function tryLockDir(dir: string, nodeMajor = Number.parseInt(process.versi
 }
 
 async function isHeld(dir: string, pidFile: string): Promise<WritError> {
+  // The other process may not have written it yet.
   const pid = (await readFile(pidFile, "utf8").catch(() => "")).trim() || "unknown";
   return new WritError("CONFIG_INVALID", `process ${pid} is already working in ${dir}; stop it; ${ownName}`, {
     dir,

@@ -16,7 +16,7 @@ export type Start = {
   handlers?: Record<string, HandlerFunction>;
   env?: Record<string, string>;
   signingKeys?: string[];
-  /** By default the one that this host supports. */
+  /** The sandbox (default: the one that this host supports). */
   sandbox?: Sandbox;
   createRunners?: (deps: RunnersDeps) => Runners;
   logger?: Logger;
@@ -24,7 +24,7 @@ export type Start = {
   failpoint?: Failpoint;
 };
 
-/** What the tests of a whole worker need: a hub, a home, and at most one worker, created for each test. */
+/** The setting of a test of a whole worker: a hub, a home, and at most one worker, created for each test. */
 export type Stage = { hub: FakeHub; home: string; worker: RunningWorker | undefined };
 
 export function setStage(): Stage {

@@ -129,14 +129,7 @@ export const testedOnly = ["src/signing/verify-claim.ts verifyClaim"];
 export const growing = ["src/store/frames/"];
 
 /** Rooms in which errors may still be dropped without a reason. The list only becomes shorter. */
-export const stillSilent = [
-  "src/hub/database/",
-  "src/hub/home/",
-  "src/runners/",
-  "src/sandbox/",
-  "src/store/",
-  "src/worker/",
-];
+export const stillSilent = ["src/store/"];
 
 /** Tests, and what only tests use. */
 export function isForTests(path: string): boolean {

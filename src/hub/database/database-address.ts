@@ -40,6 +40,7 @@ function isEncoded(text: string): boolean {
     decodeURIComponent(text);
     return true;
   } catch {
+    // A % without two hex digits, or bytes that are not UTF-8.
     return false;
   }
 }
@@ -62,6 +63,7 @@ function isReadable(path: string): boolean {
     accessSync(path, constants.R_OK);
     return true;
   } catch {
+    // Missing or not accessible: the refusal is the same.
     return false;
   }
 }

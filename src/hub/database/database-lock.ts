@@ -47,6 +47,7 @@ function holderOf(real: string): string {
     const { home, pid } = JSON.parse(readFileSync(holderPath(real), "utf8")) as Holder;
     return ` (home ${home}, process ${pid})`;
   } catch {
+    // The file is missing or half written: the refusal then names the database only.
     return "";
   }
 }

@@ -13,6 +13,7 @@ export async function readKnownDatabase(home: string): Promise<KnownDatabase | n
     const known = JSON.parse(text ?? "") as KnownDatabase;
     return typeof known.database_id === "string" && Number.isSafeInteger(known.last_seq) ? known : null;
   } catch {
+    // A damaged file; see above.
     return null;
   }
 }

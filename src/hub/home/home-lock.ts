@@ -41,6 +41,7 @@ function runningHub(home: string): string {
     const { url, pid } = JSON.parse(readFileSync(hubFilePath(home), "utf8")) as HubFile;
     return ` (${url}, process ${pid})`;
   } catch {
+    // The file is missing or half written: the refusal then names the home only.
     return "";
   }
 }

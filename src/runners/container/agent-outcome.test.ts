@@ -13,7 +13,7 @@ function failureFor(code: string) {
 }
 
 test.each(["INVALID_SIGNATURE", "REPLAY", "SECURITY_VIOLATION", "WORKER_DISCONNECTED", "CANCELLED"])(
-  "O-10 %s from inside a container is a failure of the work, and nothing was forged",
+  "O-10 %s from inside a container counts as a failure of the job and not as a forgery",
   (code) => {
     const { detail, ...failure } = { detail: undefined, ...failureFor(code) };
     expect(failure).toMatchObject({ kind: "failed", code: "EXECUTION_ERROR", reason: "no" });
@@ -21,7 +21,7 @@ test.each(["INVALID_SIGNATURE", "REPLAY", "SECURITY_VIOLATION", "WORKER_DISCONNE
   },
 );
 
-test("what an agent finds wrong with a job keeps its code", () => {
+test("a problem that an agent finds in a job keeps its code", () => {
   expect(failureFor("JOB_NOT_ACCEPTED")).toMatchObject({ code: "INVALID_JOB", detail: "JOB_NOT_ACCEPTED" });
   expect(failureFor("SPAWN_FAILED")).toMatchObject({ code: "EXECUTION_ERROR", detail: "SPAWN_FAILED" });
 });

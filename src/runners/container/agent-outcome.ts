@@ -11,7 +11,7 @@ import type { RunOutcome } from "../runner.ts";
 export const containerIsolation: Isolation = { level: "container", applied: [], missing: [] };
 
 const reasonCharsMax = 2000;
-/** As the agent reports that it failed itself. */
+/** The exit code by which the agent reports its own failure. */
 const agentFailedCode = 125;
 
 type ReadReport = { report: AgentReport; resultJson: string | undefined };
@@ -21,12 +21,13 @@ export function readReport(line: string, jobId: string): ReadReport | null {
   try {
     const value = parseJson(line);
     const report = agentReport.parse(toPlain(value));
-    // An agent that was given no payload cannot name the job.
+    // An agent without a payload cannot name the job.
     const isNameless = report.job_id === "" && report.exit_code === agentFailedCode;
     if (report.job_id !== jobId && !isNameless) return null;
     const result = (value as { result?: JsonValue }).result;
     return { report, resultJson: result === undefined ? undefined : canonicalize(result) };
   } catch {
+    // Not JSON, or not a report: the program in the container has failed in another way.
     return null;
   }
 }
@@ -53,8 +54,8 @@ export function reportOutcome({ report, resultJson = "null" }: ReadReport, conta
 }
 
 /**
- * What happens inside a container is no attack on a claim, and loses no worker. Only the hub cancels; a job that somebody
- * stopped in there has failed.
+ * The classes that an agent may report. Events inside a container are no attack on a claim and lose no worker. Only the
+ * hub cancels; a job that was stopped inside the container has failed.
  */
 const agentClasses: readonly FailureClass[] = ["INVALID_JOB", "TIMEOUT", "EXECUTION_ERROR"];
 

@@ -17,7 +17,7 @@ const program = `
   console.log(agent.pid, exit.spawnCode);
 `;
 
-test("a worker without descriptors cannot start an agent, and goes on", () => {
+test("a worker without free descriptors cannot start an agent and continues", () => {
   const args = ["-c", 'ulimit -n 64; exec "$0" --input-type=module -e "$1"', process.execPath, program];
   const { status, stdout, stderr } = spawnSync("sh", args, { encoding: "utf8" });
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "0 EMFILE\n", stderr: "" });

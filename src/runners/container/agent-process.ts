@@ -33,7 +33,7 @@ export class AgentProcess {
   constructor({ argv, env, onPiece }: AgentProcessOptions) {
     const [command = "", ...args] = argv;
     this.#child = spawn(command, args, { cwd: "/", env, stdio: "pipe", detached: true });
-    // First of all: an error that nobody listens for ends the worker.
+    // Before anything else, because an error without a listener would end the worker.
     this.exited = new Promise((resolve) => {
       let spawnCode: string | undefined;
       this.#child.once("error", (error: NodeJS.ErrnoException) => {
@@ -42,7 +42,7 @@ export class AgentProcess {
       });
       this.#child.once("close", (code, signal) => resolve(this.#exitOf({ code, signal, spawnCode })));
     });
-    // There are no streams if this worker has no descriptors left for them.
+    // The streams are missing if this worker has no descriptors left.
     const { stdin, stdout, stderr } = this.#child;
     // One that ends without reading everything closes the pipe.
     stdin?.on("error", () => {});
@@ -70,12 +70,12 @@ export class AgentProcess {
     this.#child.stdin?.write(line);
   }
 
-  /** One line on its standard input, which stays open: its end would tell the agent that we are gone. */
+  /** Sends one line on its standard input, which stays open: its end would tell the agent that this worker is gone. */
   send(message: object): void {
     this.sendText(`${JSON.stringify(message)}\n`);
   }
 
-  /** As if this worker were gone. */
+  /** Closes its standard input, as if this worker were gone. */
   abandon(): void {
     this.#child.stdin?.end();
   }
@@ -83,7 +83,7 @@ export class AgentProcess {
   kill(): void {
     if (this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
       signalProcessGroup(this.#child.pid, "SIGKILL");
-    // What it left behind may hold the other ends for ever.
+    // Processes that it left behind may hold the other ends for ever.
     this.#child.stdout?.destroy();
     this.#child.stderr?.destroy();
   }

@@ -1,20 +1,20 @@
 import { cutText } from "../../core/text/cut-text.ts";
 import { RunFailure } from "../runner.ts";
 
-/** How the program that leads into a container ended, when the agent there has reported nothing. */
+/** The end of the program that leads into a container, when the agent has reported nothing. */
 export type SilentEnd = {
   container: string;
   command: string;
   exit: { code: number | null; signal: string | null; spawnCode?: string | undefined };
   /** The agent had begun, so the job may have done anything. */
   hasBegun: boolean;
-  /** What the program wrote beside the job's output. */
+  /** The program's own text, outside of the job's output. */
   text: string;
 };
 
 const shownCharsMax = 500;
 
-/** Why a job in a container has no report, in the order in which one would look for the cause. */
+/** Finds why a job in a container has no report, in the order in which a person would. */
 export function silentEndFailure(end: SilentEnd): RunFailure {
   const { container, command, exit, hasBegun } = end;
   if (exit.spawnCode === "ENOENT") {

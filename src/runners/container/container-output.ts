@@ -9,13 +9,13 @@ type OutputOptions = {
   attemptDir: string;
   bytesMax: number;
   masks: readonly string[];
-  /** Called once, when a stream has more than it may, or when this host cannot write it. */
+  /** Called once, when a stream exceeds its limit or this host cannot write it. */
   onTrouble(): void;
 };
 
 type Stream = { fd: number; masker: Masker; leftBytes: number };
 
-/** Writes what comes out of a container into the files of the attempt, masked and bounded. */
+/** Writes the output of a container into the files of the attempt, masked and bounded. */
 export class ContainerOutput {
   readonly #options: OutputOptions;
   readonly #streams: Record<OutputStream, Stream>;
@@ -34,7 +34,7 @@ export class ContainerOutput {
     }
   }
 
-  /** Never throws: it is called for each piece that arrives, where nobody could catch it. */
+  /** Never throws, because it is called from an event handler, where no caller could catch it. */
   write(stream: OutputStream, piece: Uint8Array): void {
     this.#keep(stream, this.#streams[stream].masker.push(piece));
   }

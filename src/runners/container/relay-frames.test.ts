@@ -17,7 +17,7 @@ function read(chunks: readonly Buffer[]) {
   return seen;
 }
 
-test("frames are read however they are cut, with other text between them", () => {
+test("frames are read at any cut, with other text between them", () => {
   const frames = Buffer.concat([
     Buffer.from("warning: old kernel\n"),
     encodeFrame("stdout", Buffer.from("a\0b")),

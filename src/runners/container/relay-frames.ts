@@ -1,9 +1,9 @@
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
 
 /**
- * How the output of a job leaves a container: pieces on the standard error of `writ-agent run-job --relay`. A frame is a
- * NUL, the number of the stream, the length as 4 bytes (big-endian) and the piece. What else is written there, by
- * `docker exec` for example, is text without a NUL between two frames.
+ * The output of a job in a container, as pieces on the standard error of `writ-agent run-job --relay`. A frame is a
+ * NUL, the number of the stream, the length as 4 bytes (big-endian) and the piece. Other text, for example of `docker
+ * exec`, is between two frames and has no NUL.
  */
 const headerBytes = 6;
 const streams: readonly OutputStream[] = ["stdout", "stderr"];
@@ -18,14 +18,11 @@ export function encodeFrame(stream: OutputStream, piece: Uint8Array): Buffer {
 }
 type FrameSinks = {
   onPiece(stream: OutputStream, piece: Buffer): void;
-  /** What is not a frame. */
+  /** Receives text that is not a frame. */
   onText(text: Buffer): void;
 };
 
-/**
- * Takes frames apart, however they are cut into chunks. Pieces are passed on before their frame is complete.
- * Why: ADR 0045.
- */
+/** Splits frames, at any cut into chunks. Pieces are passed on before their frame is complete. Why: ADR 0045. */
 export class FrameReader {
   readonly #sinks: FrameSinks;
   #header = Buffer.alloc(0);

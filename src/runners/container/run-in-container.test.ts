@@ -19,7 +19,7 @@ function attemptDirOf(): string {
   return attemptDir;
 }
 
-/** Runs a job whose tokens are these, one for each time that somebody asks. */
+/** Runs a job with these tokens, one for each request. */
 async function runWith(answers: (string | Error)[]) {
   const attemptDir = attemptDirOf();
   const clock = handClock();
@@ -56,12 +56,12 @@ async function runWith(answers: (string | Error)[]) {
   return { outcome: await outcome, warnings };
 }
 
-test("a token that has grown old while the start was announced is replaced", async () => {
+test("a token that became old during the announcement is replaced", async () => {
   const { outcome } = await runWith(["first", "second"]);
   expect(outcome).toMatchObject({ kind: "succeeded", resultJson: '{"job_token":"second"}' });
 });
 
-test("a token that cannot be had when the agent starts is warned of, and sent when there is one", async () => {
+test("a token that is missing when the agent starts causes a warning and is sent later", async () => {
   const refusal = new WritError("PERMISSION_DENIED", "not now");
   const { outcome, warnings } = await runWith(["first", refusal, "second"]);
   expect(outcome).toMatchObject({ kind: "succeeded", resultJson: '{"job_token":"second"}' });
@@ -73,7 +73,7 @@ const lateAgent = `case "$*" in *stop-job*) echo "no such job" >&2; exit 1 ;; es
 cat > /dev/null
 echo '{"success":false,"job_id":"one","job_class":"x","exit_code":1,"error":{"code":"CANCELLED","message":"stopped"}}'`;
 
-test("a job that is cancelled before its agent knows it does not run on", async () => {
+test("a job that is cancelled before its agent knows it does not continue", async () => {
   const warnings: string[] = [];
   const run = { kind: "exec_per_job", worker_command: ["true"], container: "box" };
   const stop = new AbortController();
@@ -102,7 +102,7 @@ test("a job that is cancelled before its agent knows it does not run on", async 
   expect(warnings).toEqual(["a job in a container could not be stopped"]);
 });
 
-test("a job that is given back before its agent was started has not begun", async () => {
+test("a job that is released before its agent was started has not begun", async () => {
   const run = { kind: "exec_per_job", worker_command: ["true"], container: "box" };
   const stop = new AbortController();
   const context = {

@@ -18,11 +18,11 @@ import { containerPayload } from "./container-payload.ts";
 import { type ContainerEntry, endAgent, stopInContainer } from "./stop-in-container.ts";
 
 /** A fresh token is sent to the agent soon after it was made, and long before the one that it has expires. */
-const tokenLookMs = 5_000;
+const tokenCheckMs = 5_000;
 
 /**
- * Runs a job in a container that runs already: starts the agent there, gives it the job on standard input, and takes its
- * output and its report. Nothing secret is in a command line or an environment of this machine. Why: ADR 0045.
+ * Runs a job in a running container: starts the agent there, passes it the job on standard input, and reads its output
+ * and its report. Nothing secret is in a command line or an environment of this machine. Why: ADR 0045.
  */
 export async function runInContainer(
   deps: RunnerDeps,
@@ -73,7 +73,7 @@ type Attended = {
   limit: AbortSignal;
 };
 
-/** Waits for the agent's end, and has the job ended when that is due. */
+/** Waits for the agent's end, and ends the job when it is stopped. */
 async function attend(
   deps: RunnerDeps,
   context: RunContext,
@@ -103,7 +103,10 @@ type Renewal = Pick<Attended, "agent" | "token"> & {
   over: AbortSignal;
 };
 
-/** Looks at once: the hub may have been away so long between the payload and the start that its token is old. */
+/**
+ * Sends newer tokens, the first at once: between payload and start the hub may have been away so long that the token is
+ * old.
+ */
 async function renewToken(
   { clock, logger }: RunnerDeps,
   { agent, token: first, jobToken, over }: Renewal,
@@ -118,7 +121,8 @@ async function renewToken(
       if (over.aborted) return;
       logger.warn({ err: error }, "no job token could be had for a job in a container");
     }
-    await clock.sleep(tokenLookMs, over).catch(() => {});
+    // The end of the agent ends this wait.
+    await clock.sleep(tokenCheckMs, over).catch(() => {});
   }
 }
 
@@ -155,14 +159,14 @@ function entryOf(containers: ContainerSettings | undefined, name: string): Conta
   return { exec: entry.exec, env };
 }
 
-/** The container has limits of its own, which nobody here can change for one job. */
+/** Refuses limits: the container has its own, which cannot be changed for one job. */
 function refuseLimits({ document, lease }: RunContext): void {
   const asked = Object.keys(document.limits ?? {}).filter((name) => !lease.limits_defaulted?.includes(name));
   if (asked.length > 0)
     throw refused(`a job in a container cannot have limits of its own: ${asked.join(", ")}`);
 }
 
-/** Its files were kept all the same. */
+/** Its files are kept nevertheless. */
 function limited(outcome: RunOutcome): RunOutcome {
   if (outcome.kind === "released") return outcome;
   const { exitCode, isolation, outputFiles } = outcome;

@@ -1,16 +1,16 @@
 import type { RunnerDeps } from "../runner.ts";
 import { AgentProcess } from "./agent-process.ts";
 
-/** In addition to the grace that the job gets: the agent is started, and has to report. */
+/** In addition to the job's grace period: the agent has to start and to report. */
 const marginMs = 20_000;
 const hurryMs = 3_000;
 
-/** How to get into a container. */
+/** The command into a container, with its environment. */
 export type ContainerEntry = { exec: readonly string[]; env: Readonly<Record<string, string>> };
 
 /**
- * `writ-agent stop-job` in the container. Resolves when it has ended, however that was, after a limited time: true if the
- * job has ended there.
+ * `writ-agent stop-job` in the container. Resolves when it has ended in any way, after a limited time: true if the job
+ * has ended there.
  */
 export async function stopInContainer(
   { clock, settings, logger }: RunnerDeps,
@@ -21,6 +21,7 @@ export async function stopInContainer(
   stopper.abandon();
   const over = new AbortController();
   const limitMs = hurry.aborted ? hurryMs : settings.stopGraceMs + marginMs;
+  // The end of the program ends this wait.
   const late = clock.sleep(limitMs, over.signal).catch(() => {});
   const exit = await Promise.race([stopper.exited, late]);
   over.abort();
@@ -43,8 +44,8 @@ type Ending = {
 };
 
 /**
- * Ends a job in its container: by `stop-job`, and if the agent has not ended by that in time, by closing its standard
- * input and killing the program that leads there. Without time for any grace the agent is told so.
+ * Ends a job in its container: with `stop-job`, and if the agent has not ended in time, by closing its standard input
+ * and killing the program that leads there. Without time for a grace period the agent is told so.
  */
 export async function endAgent(
   deps: RunnerDeps,
@@ -59,14 +60,16 @@ export async function endAgent(
   };
   if (hurry.aborted) endNow();
   else hurry.addEventListener("abort", endNow, { once: true });
-  // Nobody waits for it: what stands in its way must not end the worker.
+  // Not awaited, so its error must not end the worker.
   void stopInContainer(deps, { entry, jobId, hurry })
     .catch((error: unknown) => {
       logger.warn({ err: error, job_id: jobId }, "a job in a container could not be stopped");
       return false;
     })
-    // An agent that has only just been started may not know its job yet. It ends it when nobody watches over it.
+    // An agent that has only just been started may not know its job yet. It ends the job when its standard input is
+    // closed.
     .then((isStopped) => isStopped || agent.abandon());
+  // The end of the agent, or a lack of grace, ends this wait.
   await clock.sleep(settings.stopGraceMs + marginMs, AbortSignal.any([over, isLate.signal])).catch(() => {});
   hurry.removeEventListener("abort", endNow);
   if (over.aborted) return;

@@ -2,7 +2,7 @@ import type { JobDocument } from "../../contract/document.ts";
 import type { Runner, RunnerDeps } from "../runner.ts";
 import { runInContainer } from "./run-in-container.ts";
 
-/** The same runner, except that a job which names a container runs there. */
+/** Wraps a runner so that jobs which name a container run there. */
 export function withContainers(deps: RunnerDeps, runner: Runner): Runner {
   return {
     ...runner,

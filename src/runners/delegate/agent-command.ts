@@ -11,8 +11,8 @@ type Task = Files & { text: string };
 const argumentBytesMax = 128 * 1024 - 1;
 
 /**
- * The agent's command with what its job asked for in the place of each placeholder. Throws a RunFailure if the task is too
- * long for an argument. Why: ADR 0102.
+ * The agent's command with the job's values in place of the placeholders. Throws a RunFailure if the task is too long
+ * for an argument. Why: ADR 0102.
  */
 export function agentCommand(words: readonly string[], capability: Capability, files: Task): string[] {
   const values: Readonly<Record<string, string>> = {
@@ -51,8 +51,9 @@ export function agentEnvironment({ entry, capability }: ChosenAgent, files: File
 }
 
 /**
- * Git would otherwise try to write into the repository when it only looks, and refuse one that belongs to somebody else: in a
- * cage the agent is nobody, and the repository is its owner's. What else is shown there is shown on purpose.
+ * Otherwise Git would try to write into the repository when it only reads, and would refuse one that belongs to another
+ * user: in a cage the agent is the user nobody, and the repository belongs to its owner. Every repository in the cage
+ * is shown on purpose.
  */
 export const gitEnvironment: Readonly<Record<string, string>> = {
   GIT_OPTIONAL_LOCKS: "0",
@@ -61,7 +62,7 @@ export const gitEnvironment: Readonly<Record<string, string>> = {
   GIT_CONFIG_VALUE_0: "*",
 };
 
-/** The variables of the worker that this agent sees. They are masked in its output like secrets. */
+/** The worker's variables that this agent sees. They are masked in its output like secrets. */
 export function workerVariables(
   { workerEnv }: Pick<DelegateSettings, "workerEnv">,
   { entry }: ChosenAgent,

@@ -15,7 +15,7 @@ export async function homeMount(
 ): Promise<JobMount[]> {
   if (home === undefined) return [];
   makeDir(home);
-  // Without a cage it is simply there.
+  // Without a cage it needs no mount.
   if (sandbox.workDirInside(workDir) === workDir) return [];
   const source = await realpath(home);
   const { uid, gid } = await lstat(source);

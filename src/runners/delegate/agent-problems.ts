@@ -18,7 +18,9 @@ export function agentProblem(entry: AgentEntry, level: IsolationLevel): string |
   return "runs outside the cage, which isolation strict does not allow";
 }
 
-/** A program that somebody else runs, such as an editor: it watches the repository for its task. */
+/**
+ * Whether an agent is a program that a person runs, for example an editor, which watches the repository for its task.
+ */
 export function isOutsideAgent({ command, builtin }: AgentEntry): boolean {
   return command === undefined && builtin === undefined;
 }

@@ -31,7 +31,7 @@ import { type Delegation, runAgent } from "./run-agent.ts";
 
 const idleTimeoutSecDefault = 120;
 
-/** Hands a job to a coding agent in somebody's repository, and keeps what it changed. Why: ADR 0048, ADR 0102. */
+/** Runs a coding agent in a repository for a job, and keeps its changes. Why: ADR 0048, ADR 0102. */
 export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Runner {
   const slots = new ModelSlots(deps.clock);
   const repositories = new Repositories(deps.clock);
@@ -90,7 +90,7 @@ async function delegate(
   const place = { delegation, hasJail, isRoot };
   if (paths === null || modeOf(delegation, context) === "patch")
     return inCage(deps, context, { ...place, paths });
-  // What is compared without a cage, and may be put back, is the whole repository.
+  // Without a cage, the whole repository is compared and may be put back.
   const isCaged = hasJail && !isOutsideAgent(delegation.chosen.entry);
   const taken = isCaged ? paths.allowed.map(({ path }) => path) : [""];
   const waiting = { waitMs: waitMs(context), signal: context.signal };
@@ -98,7 +98,7 @@ async function delegate(
   if (free === null)
     return notTaken(context, "another job works in the same paths of this repository in place");
   try {
-    // Another job may have made or removed some of them meanwhile.
+    // Another job may have created or removed some of the paths meanwhile.
     const found = { ...place, paths: await checkPaths(delegation.settings, context.document) };
     if (found.paths.root !== paths.root) throw movedRoot(paths, found.paths);
     if (isOutsideAgent(delegation.chosen.entry)) return await runOutsideAgent(deps, context, found);
@@ -108,10 +108,10 @@ async function delegate(
   }
 }
 
-type Place = Pick<Work, "delegation" | "paths"> & { hasJail: boolean; isRoot: boolean };
+type DelegationPlace = Pick<Work, "delegation" | "paths"> & { hasJail: boolean; isRoot: boolean };
 
 /** For an agent that the worker starts itself: in a cage, if the host has one. */
-async function inCage(deps: RunnerDeps, context: RunContext, place: Place): Promise<RunOutcome> {
+async function inCage(deps: RunnerDeps, context: RunContext, place: DelegationPlace): Promise<RunOutcome> {
   const { delegation, paths, hasJail, isRoot } = place;
   // Without root an agent reads as the worker's user.
   const isOther = paths !== null && isRoot && hasJail;
@@ -129,7 +129,7 @@ function movedRoot(before: CheckedPaths, now: CheckedPaths): RunFailure {
 
 type Opened = { delegation: Delegation; workspace: Workspace };
 
-/** While an agent changes a repository itself, what is needed to undo that is on disk. */
+/** Keeps the data for an undo on disk while an agent changes a repository in place. */
 async function carryOutInPlace(deps: RunnerDeps, context: RunContext, opened: Opened): Promise<RunOutcome> {
   if (!isLive(opened.workspace)) return carryOut(deps, context, opened);
   const kept = await keepUndo(deps.clock, context.attemptDir, opened.workspace);
@@ -156,7 +156,7 @@ async function carryOut(
 async function openWorkspace(
   deps: RunnerDeps,
   context: RunContext,
-  { delegation, paths, hasJail, isRoot }: Place,
+  { delegation, paths, hasJail, isRoot }: DelegationPlace,
 ): Promise<Workspace> {
   const { attemptDir, workDir } = context;
   if (paths === null)
@@ -167,7 +167,7 @@ async function openWorkspace(
   return modeOf(delegation, context) === "in-place" ? openInPlace(paths, place) : openCopy(paths, place);
 }
 
-/** Where the kernel cannot map owners, an agent still reads what everybody may read. */
+/** If the kernel cannot map owners, an agent still reads files that every user may read. */
 async function canMap(
   { sandbox, settings }: RunnerDeps,
   { document, lease }: RunContext,
@@ -199,7 +199,7 @@ function delegationOf(settings: KnownSettings, { document }: RunContext): Delega
   };
 }
 
-/** A job that names no mode gets what its agent can do. */
+/** The mode of a job that names none follows from its agent. */
 function modeOf({ chosen }: Delegation, { document: { run } }: RunContext): DelegateMode {
   const mode = run.kind === "delegate" ? run.mode : undefined;
   return mode ?? (isOutsideAgent(chosen.entry) ? "in-place" : delegateModeDefault);

@@ -1,7 +1,7 @@
 import type { Clock } from "../../runtime/clock/clock.ts";
 import type { Capability } from "./delegate-settings.ts";
 
-/** What is taken: a model of a provider, or anything else that has such a pair of names and a limit. */
+/** A model of a provider, with its limit. */
 type Taken = { provider: string; model: string; maxConcurrent?: Capability["maxConcurrent"] };
 
 /** Keeps at most `max_concurrent` jobs of a model running at once. */
@@ -15,8 +15,8 @@ export class ModelSlots {
   }
 
   /**
-   * Waits for a free slot of the model, for at most so long, and returns what frees it; null if there was none in time
-   * or the signal was aborted.
+   * Waits for a free slot of the model, for at most `waitMs`, and returns a function that frees it; null if there was
+   * none in time or the signal was aborted.
    */
   async take(model: Taken, waitMs: number, signal: AbortSignal): Promise<(() => void) | null> {
     const key = `${model.provider} ${model.model}`;
@@ -42,6 +42,7 @@ export class ModelSlots {
     this.#waiting.set(key, waiting);
     const wake = (): void => isOver.abort();
     waiting.push(wake);
+    // A free slot or the signal ends this wait.
     await this.#clock.sleep(ms, AbortSignal.any([signal, isOver.signal])).catch(() => {});
     const index = waiting.indexOf(wake);
     if (index !== -1) waiting.splice(index, 1);

@@ -29,8 +29,9 @@ const markerDefault = ".roo_completed";
 type OutsideWork = { delegation: Delegation; paths: CheckedPaths; hasJail: boolean; isRoot: boolean };
 
 /**
- * For an agent that is a program of its own, such as an editor with the repository open: it finds the task file there,
- * and says with the marker that it is done. Nothing confines it; what it changed is checked afterwards. Why: ADR 0048.
+ * Runs a job with an agent that is a program of its own, for example an editor with the repository open: it finds the
+ * task file there, and creates the marker when it is done. Nothing confines it; its changes are checked afterwards.
+ * Why: ADR 0048.
  */
 export async function runOutsideAgent(
   deps: RunnerDeps,
@@ -67,7 +68,7 @@ export async function runOutsideAgent(
         ? outcome
         : await collectWork(deps, context, { delegation, workspace, outcome });
     if (collected.kind !== "released") return collected;
-    // The program is not ours to stop and may still be writing, so nothing is put back.
+    // This worker cannot stop the program, which may still write, so nothing is put back.
     return stillChanged(collected, await changedIn(workspace));
   } finally {
     await base.close();
@@ -83,7 +84,7 @@ function namesOf({ taskFile = taskFileDefault, completionMarker = markerDefault 
   return { task: taskFile, marker: completionMarker };
 }
 
-/** A file of that name that Writ did not write is somebody's work. */
+/** Refuses a file of that name that Writ did not write, because it belongs to a person. */
 async function refuseForeignTask(base: FileHandle, name: string): Promise<void> {
   const path = `${pathOf(base)}/${name}`;
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -108,7 +109,7 @@ async function refuseForeignTask(base: FileHandle, name: string): Promise<void> 
   await unlink(path);
 }
 
-/** Whatever happens, neither file stays behind. */
+/** Runs an act with the task file in place, and removes both files in any case. */
 async function withTask<T>(
   base: FileHandle,
   { task, marker }: Names,
@@ -124,7 +125,10 @@ async function withTask<T>(
   }
 }
 
-/** The program that watches for it must never read half of it; a file that came meanwhile is not replaced. */
+/**
+ * Writes the file whole, because the watching program must never read half of it. A file that appeared meanwhile is not
+ * replaced.
+ */
 async function writeWhole(
   base: FileHandle,
   name: string,
@@ -144,9 +148,11 @@ async function writeWhole(
 }
 
 async function removeFile(base: FileHandle, name: string): Promise<void> {
+  // A file that does not exist, or became a link, is not removed.
   const entry = await openEntry(base, name).catch(() => null);
   if (entry === null) return;
   await entry.close();
+  // The agent or a person has removed it meanwhile.
   await unlink(`${pathOf(base)}/${name}`).catch(() => {});
 }
 

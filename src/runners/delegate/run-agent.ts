@@ -31,7 +31,7 @@ export type Delegation = {
 /** The outcome of the agent's own process; one that was not started has changed nothing. */
 type AgentRun = { outcome: RunOutcome; isStarted: boolean };
 
-/** Starts the agent in its workspace and waits until it says that it is done, ends, or does nothing for too long. */
+/** Starts the agent in its workspace and waits until it reports that it is done, ends, or is idle for too long. */
 export async function runAgent(
   deps: RunnerDeps,
   context: RunContext,
@@ -89,7 +89,7 @@ async function judge(
     return { kind: "failed", code: "TIMEOUT", detail: "IDLE_TIMEOUT", reason, ...facts };
   }
   if (stoppedBy !== "finished") return judgeProcess(context, started, { exit, stoppedBy });
-  // It was ended because it said that it is done, so how it ended does not matter.
+  // It was ended after its own report that it is done, so the kind of its end does not matter.
   const done = { ...exit, exitCode: 0, signal: null };
   return judgeProcess(context, started, { exit: done, stoppedBy: undefined });
 }

@@ -6,8 +6,8 @@ import type { CheckedPaths } from "./repository/check-paths.ts";
 import { showRepository } from "./repository/show-repository.ts";
 
 /**
- * A directory in the workspace that holds the task, for agents that read nothing outside of where they start. It is there
- * only while the agent works, and what is in it is never part of a diff.
+ * A directory in the workspace with the task, for agents that read nothing outside of their workspace. It exists only
+ * while the agent works, and its content is never part of a diff.
  */
 export const taskDirName = ".writ-task";
 export const taskFileName = "TASK.md";
@@ -18,8 +18,8 @@ export type TaskDir = { dir: string; path: string };
 type Shown = Parameters<typeof showRepository>[0];
 
 /**
- * The mounts of a repository, with the task in it. Without the task where the repository has something else of its name, or
- * so many entries that the directory cannot be shown without making it. Why: ADR 0102.
+ * The mounts of a repository, with the task in it. The task is left out if the repository has another entry of its
+ * name, or so many entries that the directory would have to be created. Why: ADR 0102.
  */
 export async function showWithTask(shown: Shown) {
   const { paths, spareDir } = shown;
@@ -37,7 +37,7 @@ export async function showWithTask(shown: Shown) {
   }
 }
 
-/** Whatever the worker's umask is: the agent may be another user. */
+/** Sets the mode explicitly, because the agent may be another user and the umask of the worker may exclude it. */
 export async function makeTaskDir(dir: string): Promise<void> {
   await mkdir(dir);
   await chmod(dir, 0o755);
@@ -55,6 +55,7 @@ export function isTaskDirFree({ allowed }: Pick<CheckedPaths, "allowed">): boole
 }
 
 async function hasRoomForTask(paths: CheckedPaths): Promise<boolean> {
+  // What does not exist leaves room for the task.
   const found = await lstat(join(paths.root, taskDirName)).catch(() => null);
   return isTaskDirFree(paths) && (found === null || found.isDirectory());
 }

@@ -13,7 +13,7 @@ type Task = {
 /** The first words of every task file, by which Writ knows its own. */
 export const taskTitle = "# Writ job ";
 
-/** What an agent is asked to do, in Markdown. It may become an argument of a process, so it has no NUL. */
+/** The task of an agent, in Markdown. It may become an argument of a process, so it has no NUL. */
 export function taskText(task: Task): string {
   const { document, prompt, expectedArtifacts, timeoutSec } = task;
   const { steps = [], repo_root, allowed_paths = [] } = document;

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../../runtime/clock/clock.ts";
 import type { Look } from "./repository/read-tree.ts";
 import { walkRoots } from "./repository/read-tree.ts";
 
-/** Why an agent is ended although nobody outside asked for it: it said that it is done, or it did nothing for too long. */
+/** Why an agent is ended without a stop from outside: it reported that it is done, or it was idle for too long. */
 export type AgentEnd = "finished" | "idle";
 
 type Watched = {
@@ -13,15 +13,15 @@ type Watched = {
   marker: string;
   /** How long an agent that is done may take to end by itself. */
   graceMs: number;
-  /** 0: it may do nothing for ever. */
+  /** How long it may be idle; 0 for no limit. */
   idleMs: number;
-  /** Their sizes grow while the agent prints something. */
+  /** The files of its output, whose sizes grow while it prints. */
   outputs: readonly string[];
   /** Where a changed file is a sign of life. */
   dirs: readonly { dir: string; look: Look }[];
 };
 
-/** The marker is looked for this often even if no change of its directory is noticed. */
+/** How often the marker is checked, even if no change of its directory is noticed. */
 const lookMsMax = 1_000;
 
 /** Watches an agent until `close`, and aborts the returned signal with an AgentEnd. */
@@ -51,15 +51,18 @@ export function watchAgent(clock: Clock, watched: Watched): { signal: AbortSigna
     if (isDone) return;
     const nowMs = clock.monotonicMs();
     if (await life.hasPrinted()) lastSignMs = nowMs;
-    // Looking through the files takes longer, so it is done only when the time is up.
+    // A search through the files takes longer, so it is done only when the time is up.
     if (watched.idleMs > 0 && nowMs - lastSignMs >= watched.idleMs) {
       if (await life.hasChanged()) lastSignMs = nowMs;
       else if (!isClosed) end.abort("idle" satisfies AgentEnd);
     }
     if (!isClosed && !isDone && !end.signal.aborted)
+      // A failed look is repeated at the next one.
       timer = clock.setTimer(() => void look().catch(() => {}), lookMs);
   };
+  // A failed look is repeated at the next one.
   const watcher = watchDirectory(dirname(watched.marker), () => void findMarker().catch(() => {}));
+  // A failed look is repeated at the next one.
   void look().catch(() => {});
   return {
     signal: end.signal,
@@ -71,13 +74,14 @@ export function watchAgent(clock: Clock, watched: Watched): { signal: AbortSigna
   };
 }
 
-/** Null where the system has no watches left: then looking from time to time has to do. */
+/** Null if the system has no watches left: then the periodic check has to do. */
 function watchDirectory(dir: string, onChange: () => void): FSWatcher | null {
   try {
     const watcher = watch(dir, { persistent: false }, onChange);
     watcher.on("error", () => {});
     return watcher;
   } catch {
+    // The system has no watches left; see above.
     return null;
   }
 }
@@ -107,8 +111,9 @@ class SignsOfLife {
     return hasGrown;
   }
 
-  /** More files than anybody wants to look at are a sign of life too; other limits end that. */
+  /** Too many files to examine count as a sign of life too; other limits end that. */
   async hasChanged(): Promise<boolean> {
+    // The search has found more files than its limit; see above.
     return this.#findChange().catch(() => true);
   }
 

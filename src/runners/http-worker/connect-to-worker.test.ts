@@ -42,7 +42,7 @@ async function answerOf(connection: Awaited<ReturnType<typeof open>>): Promise<s
   return String(answer);
 }
 
-/** A program of somebody else. It prints a line when it listens, and one with all that it is sent. */
+/** Another user's program. It prints a line when it listens, and one with all that it receives. */
 async function stranger(options: object, whenAsked = ""): Promise<{ heard: string[] }> {
   const program = `const server = require("node:net").createServer((socket) => {
     ${whenAsked};
@@ -86,14 +86,14 @@ test.each([
   ["beside a worker on ::1", { host: "::1" }, { host: "127.0.0.1" }],
   ["beside a worker on 127.0.0.1", { host: "127.0.0.1" }, { host: "::1" }],
   ["on the same address", { host: "127.0.0.1", reusePort: true }, { host: "127.0.0.1", reusePort: true }],
-])("O-03: a worker is not asked while another program listens on its port, %s", async (_, own, other) => {
+])("O-03: a worker is not called while another program listens on its port, %s", async (_, own, other) => {
   const port = portOf(await listen({ port: 0, ...own }));
   const { heard } = await stranger({ port, ...other });
   for (let tries = 0; tries < 2; tries++) await expect(open(port)).rejects.toMatchObject(refused);
   expect(heard).toEqual([]);
 });
 
-test("O-03: one that takes a connection and listens no more is found too", async () => {
+test("O-03: a program that accepted a connection and no longer listens is found too", async () => {
   const port = portOf(await listen({ port: 0, host: "::1" }));
   await stranger({ port, host: "127.0.0.1" }, "server.close()");
   await expect(open(port)).rejects.toMatchObject(refused);

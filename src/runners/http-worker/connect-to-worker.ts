@@ -9,14 +9,14 @@ import { areOpenIn, programWith } from "./listeners.ts";
 import { type PortSockets, readPortSockets } from "./port-sockets.ts";
 import { shareNext } from "./share-next.ts";
 
-/** Where a worker is reached, and what belongs to it. */
+/** The address of a worker, and its processes. */
 type WorkerAddress = {
   port: number;
   /** In a directory that only the worker's own processes and this one can reach. A worker that listens there needs no port. */
   socketFile: string;
   /** Its living processes. */
   pids(): Promise<readonly number[]>;
-  /** One of them, if they have a network of their own: nobody else can listen on a port there. */
+  /** One of them, if they have a network of their own, where no other program can listen on a port. */
   pidInside?(): number | undefined;
 };
 
@@ -24,7 +24,7 @@ type WorkerAddress = {
 export type WorkerConnections = {
   /**
    * Resolves with a connection that ends in a process of the worker, and on which nothing was sent yet. Rejects with a
-   * RunFailure if anybody else listens on the port.
+   * RunFailure if another program listens on the port.
    */
   open(signal: AbortSignal): Promise<Duplex>;
 };
@@ -37,9 +37,9 @@ export const socketPathBytesMax = 107;
 const queueMs = 5;
 
 /**
- * The socket in the worker's own directory if it is there, else its port. Ports are everybody's: whoever is on this machine
- * can listen beside the worker, on the other loopback address or on the same with SO_REUSEPORT, at any moment. So each
- * connection is checked when it is open and before anything is sent.
+ * Connects to the socket in the worker's own directory if it exists, else to its port. Any program on this machine can
+ * listen on the same port beside the worker, on the other loopback address or on the same with SO_REUSEPORT, at any
+ * moment. So each connection is checked when it is open and before anything is sent.
  */
 export function workerConnections(clock: Clock, address: WorkerAddress): WorkerConnections {
   // Connections that were opened at about the same time are checked together.
@@ -66,7 +66,9 @@ export function workerConnections(clock: Clock, address: WorkerAddress): WorkerC
   };
 }
 
-/** Why a connection may not be used; null if it ends in one of these processes and nobody else listens on the port. */
+/**
+ * Why a connection may not be used; null if it ends in one of these processes and no other program listens on the port.
+ */
 function findStranger(
   port: number,
   { localAddress = "", localPort = 0 }: Socket,
@@ -76,7 +78,7 @@ function findStranger(
   const end = sockets.otherEndOf({ localAddress, localPort });
   const used = end === null || end === undefined ? listeners : [...listeners, end];
   if (!areOpenIn(used, pids)) return portInUse(port, used);
-  // It was closed before it could be looked at, or those who could accept it are gone.
+  // The connection was closed before the check, or the sockets that could accept it are gone.
   const isOpen = end === null ? listeners.length > 0 : end !== undefined;
   return isOpen ? null : portInUse(port);
 }
@@ -147,7 +149,8 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
     const onError = (error: Error): void => fail(error);
     const onConnect = (): void =>
       finish(() => {
-        // It may break before anybody uses it, as when the worker crashes while its port is checked; its user sees that it is closed.
+        // It may break before its first use, for example when the worker crashes during the check; its user then sees
+        // that it is closed.
         socket.on("error", () => {});
         resolve(socket);
       });

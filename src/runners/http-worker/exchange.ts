@@ -7,7 +7,7 @@ import { ResponseProblem } from "../../runtime/http/response-reader.ts";
 import { RunFailure } from "../runner.ts";
 import type { WorkerConnections } from "./connect-to-worker.ts";
 
-export type Call = {
+export type WorkerRequest = {
   method: "GET" | "POST" | "DELETE";
   path: string;
   /** JSON text. */
@@ -20,8 +20,8 @@ export type Call = {
 export type Answer = { status: number; text: string };
 
 /**
- * There is no answer: nobody listens, the connection broke, it took too long, or it was too large. The message is what
- * the server did, to be put behind its name: `closed the connection instead of answering GET /job/1`.
+ * There is no answer: no program listens, the connection broke, it took too long, or it was too large. The message is
+ * what the server did, to follow its name: `closed the connection instead of answering GET /job/1`.
  */
 export class ExchangeFailure extends Error {
   constructor(message: string) {
@@ -34,17 +34,21 @@ export class ExchangeFailure extends Error {
 const answerBytesMax = 4 * 1024 * 1024;
 
 /**
- * Time is counted in this many parts, and a part counts as one however late its timer fires: on a busy machine this
- * program may be held up itself, while the answer is waiting to be read.
+ * Time is counted in this many parts, and a part counts once even if its timer fires late: on a busy machine this
+ * program itself may be delayed while the answer waits to be read.
  */
 const timeParts = 10;
 
 /**
- * One request to a server on this machine. Each has a connection of its own, because a server with a single thread, such
- * as Python's, serves nobody else for as long as a connection stays open. Redirects are not followed. Rejects with a
- * RunFailure if the connection would lead to somebody else; then nothing was sent. Why: ADR 0113.
+ * One request to a server on this machine. Each has a connection of its own, because a server with a single thread,
+ * such as Python's, serves nobody else for as long as a connection stays open. Redirects are not followed. Rejects with
+ * a RunFailure if the connection would lead to another program; then nothing was sent. Why: ADR 0113.
  */
-export async function exchange(clock: Clock, connections: WorkerConnections, call: Call): Promise<Answer> {
+export async function exchange(
+  clock: Clock,
+  connections: WorkerConnections,
+  call: WorkerRequest,
+): Promise<Answer> {
   const { method, path, body, timeoutMs, signal } = call;
   let isLate = false;
   const setTimer: Clock["setTimer"] = (giveUp, ms) =>
@@ -96,7 +100,7 @@ function countTime(clock: Clock, ms: number, onOver: () => void): Timer {
   return { cancel: () => timer.cancel() };
 }
 
-function faultOf({ method, path }: Call, error: unknown): string {
+function faultOf({ method, path }: WorkerRequest, error: unknown): string {
   const name = `${method} ${path}`;
   if (error instanceof ResponseProblem && error.isTooLarge)
     return `answered ${name} with more than ${answerBytesMax} bytes`;

@@ -76,20 +76,20 @@ test("a worker is ready when it answers 200, and only then", async () => {
   expect(await client().isReady()).toBe(true);
 });
 
-test("where nobody listens, nobody is ready", async () => {
+test("a port without a listener is not ready", async () => {
   await new Promise((resolve) => server.close(resolve));
   expect(await client().isReady()).toBe(false);
   await expect(client().submit(job)).rejects.toMatchObject({ detail: "JOB_SUBMIT_FAILED" });
 });
 
-test("a worker that is not ready in time is not waited for any longer", async () => {
+test("the wait for a worker that is not ready ends in time", async () => {
   await expect(client().waitUntilReady({ withinMs: 0 })).rejects.toMatchObject({
     code: "EXECUTION_ERROR",
     detail: "WORKER_NOT_READY",
   });
 });
 
-test("a worker that is slow to start is waited for", async () => {
+test("the client waits for a worker that is slow to start", async () => {
   let asked = 0;
   replies["GET /health/ready"] = (...given) => say("", ++asked < 4 ? 503 : 200)(...given);
   await client().waitUntilReady({ withinMs: 60_000 });
@@ -127,7 +127,7 @@ test("a job is polled until it has ended, and its progress is passed on", async 
   expect(seen).toEqual([{ percent: 50 }]);
 });
 
-test("one poll that fails is made up for by the next", async () => {
+test("the next poll makes up for a failed one", async () => {
   const steps: Reply[] = [
     say("", 502),
     (_request, response) => response.destroy(),
@@ -140,7 +140,7 @@ test("one poll that fails is made up for by the next", async () => {
   expect(await client().waitForEnd(id)).toMatchObject({ kind: "succeeded" });
 });
 
-test("a worker that answers three polls in a row with nothing useful has lost the job", async () => {
+test("three useless answers to polls in a row mean that the worker has lost the job", async () => {
   replies[status] = (_request, response) => response.destroy();
   await expect(client().waitForEnd(id)).rejects.toMatchObject({ detail: "HTTP_REQUEST_FAILED" });
   expect(calls).toHaveLength(3);
@@ -169,7 +169,7 @@ test("a wait ends with the reason of its signal, even in the middle of an answer
   await expect(waiting).rejects.toBe("cancelled");
 });
 
-test("a cancel is done when the job has ended", async () => {
+test("a cancel resolves when the job has ended", async () => {
   let state = "running";
   let polls = 0;
   replies[`DELETE /job/${id}`] = say("", 202);
@@ -191,7 +191,7 @@ test("a job that the worker does not know needs no cancel", async () => {
   expect(await client().cancel(id, { withinMs: 60_000 })).toBe(true);
 });
 
-/** Lets time pass once the worker has been asked. */
+/** Lets time pass once the worker has received the request. */
 async function passWhenAsked(clock: HandClock, asked: Promise<void>, ms: number): Promise<void> {
   await asked;
   await clock.pass(ms);
@@ -237,7 +237,7 @@ test("a request that waits for its turn ends with its signal", async () => {
   for (const check of [...checks, waiting]) await expect(check).rejects.toBe("cancelled");
 });
 
-test("time in which this program was held up does not count against an answer", async () => {
+test("time in which this program itself was delayed does not count against an answer", async () => {
   const clock = handClock();
   const asked = hang("GET /health/ready");
   let answer: boolean | undefined;

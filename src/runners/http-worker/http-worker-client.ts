@@ -4,7 +4,7 @@ import { Turns } from "../../runtime/clock/turns.ts";
 import { untilAborted } from "../../runtime/clock/until-aborted.ts";
 import { RunFailure } from "../runner.ts";
 import type { WorkerConnections } from "./connect-to-worker.ts";
-import { type Answer, type Call, ExchangeFailure, exchange } from "./exchange.ts";
+import { type Answer, ExchangeFailure, exchange, type WorkerRequest } from "./exchange.ts";
 import {
   type JobEnd,
   type JobProgress,
@@ -15,7 +15,7 @@ import {
   submitFailed,
 } from "./judge-answer.ts";
 
-/** A job as its worker is given it. Paths are as the worker sees them. */
+/** A job as its worker receives it. Paths are as the worker sees them. */
 type SubmittedJob = {
   jobId: string;
   jobClass: string;
@@ -33,7 +33,7 @@ const jobMsDefault = 30 * 60_000;
 const pollMs = { firstMs: 2, maxMs: 1_000 };
 /** A worker that is busy may miss an answer; one that misses this many in a row is lost. */
 const missesMax = 3;
-/** More requests at once would only wait at the worker, where the time for their answers runs out meanwhile. */
+/** More requests at once would only wait at the worker until their time is up. */
 const requestsMax = 16;
 
 /** Speaks with a worker that serves jobs over HTTP on this machine. A failure is a RunFailure. Why: ADR 0044. */
@@ -57,7 +57,7 @@ export class HttpWorkerClient {
     return this.#lastStatus;
   }
 
-  /** Why the worker was not ready when it was last asked; null if it was, or was never asked. */
+  /** Why the worker was not ready at the last check; null if it was, or before the first check. */
   get lastProblem(): string | null {
     return this.#lastProblem;
   }
@@ -67,7 +67,7 @@ export class HttpWorkerClient {
     return (await this.findProblem(signal)) === null;
   }
 
-  /** Why the worker takes no jobs now; null if it does. Rejects with a RunFailure if somebody else is on its port. */
+  /** Why the worker takes no jobs now; null if it does. Rejects with a RunFailure if another program is on its port. */
   async findProblem(signal?: AbortSignal): Promise<string | null> {
     try {
       this.#lastProblem = await this.#askReady(signal);
@@ -86,7 +86,9 @@ export class HttpWorkerClient {
     return `${this.#who} answered GET ${path} with HTTP ${answer.status} instead of 200`;
   }
 
-  /** Resolves when the worker is ready, after at most this long. Somebody else on its port is not waited for. */
+  /**
+   * Resolves when the worker is ready, after at most this long. If another program is on its port, it rejects at once.
+   */
   async waitUntilReady({ withinMs, signal }: { withinMs: number; signal?: AbortSignal }): Promise<void> {
     const endsAtMs = this.#clock.monotonicMs() + withinMs;
     for (let tries = 0; ; tries++) {
@@ -141,8 +143,9 @@ export class HttpWorkerClient {
   }
 
   /**
-   * `DELETE /job/{id}`, which a worker need not have. True when the job has ended there within this time, whatever the
-   * worker answered; false when it may still be running. Rejects with the signal's reason when it is aborted.
+   * `DELETE /job/{id}`, which a worker need not have. Resolves with true when the job has ended there within this time,
+   * with any answer of the worker, and with false when it may still be running. Rejects with the signal's reason when
+   * it is aborted.
    */
   async cancel(
     jobId: string,
@@ -150,7 +153,7 @@ export class HttpWorkerClient {
   ): Promise<boolean> {
     const endsAtMs = this.#clock.monotonicMs() + withinMs;
     const timeoutMs = Math.max(1, Math.min(statusMs, withinMs));
-    // Out of turn: what holds up the others may be this very job.
+    // Ahead of the queue, because this very job may be what delays the other requests.
     const call = { method: "DELETE", path: jobPath(jobId), timeoutMs, signal } as const;
     const answer = await this.#exchange(call).catch(strangerText);
     const isTaken = typeof answer !== "string" && answer.status >= 200 && answer.status < 300;
@@ -171,7 +174,7 @@ export class HttpWorkerClient {
     return answer.status === 404 || tryJudgeStatus(answer, jobId)?.kind === "ended";
   }
 
-  /** The answer, or why there is none for now. Somebody else on the port may be gone the next time, too. */
+  /** The answer, or why there is none for now. Another program on the port may have gone by the next time too. */
   async #askStatus(jobId: string, signal?: AbortSignal): Promise<Answer | string> {
     const path = jobPath(jobId);
     const answer = await this.#ask({ method: "GET", path, timeoutMs: statusMs, signal }).catch(strangerText);
@@ -180,14 +183,14 @@ export class HttpWorkerClient {
     return answer;
   }
 
-  #ask(call: Call): Promise<Answer | string> {
+  #ask(call: WorkerRequest): Promise<Answer | string> {
     return untilAborted(
       this.#turns.take(() => this.#exchange(call)),
       call.signal,
     );
   }
 
-  async #exchange(call: Call): Promise<Answer | string> {
+  async #exchange(call: WorkerRequest): Promise<Answer | string> {
     try {
       const answer = await exchange(this.#clock, this.#connections, call);
       this.#lastStatus = answer.status;
@@ -211,7 +214,7 @@ function jobPath(jobId: string): string {
   return `/job/${encodeURIComponent(jobId)}`;
 }
 
-/** A RunFailure says that somebody else is on the worker's port. */
+/** A RunFailure means that another program is on the worker's port. */
 function strangerText(error: unknown): string {
   if (error instanceof RunFailure) return `could not be asked: ${error.message}`;
   throw error;
@@ -221,6 +224,7 @@ function tryJudgeStatus(answer: Answer, jobId: string): JobStatus | undefined {
   try {
     return judgeStatus(answer, { jobId, who: "" });
   } catch {
+    // An answer that is no status does not show that the job has ended.
     return undefined;
   }
 }

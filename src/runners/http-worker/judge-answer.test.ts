@@ -33,14 +33,14 @@ test.each([
     "a refusal because the job is still there",
     answer({ accepted: false, error: { code: "DUPLICATE_JOB_ID" } }, 409),
   ],
-])("%s for a submission may be better next time", (_name, given) => {
+])("%s for a submission may be retried", (_name, given) => {
   expect(failureOf(() => judgeSubmission(given, asked))).toMatchObject({
     code: "EXECUTION_ERROR",
     detail: "JOB_SUBMIT_FAILED",
   });
 });
 
-test("a job that its worker refuses is not tried again, and keeps the worker's code and message", () => {
+test("a job that its worker refuses is not retried and keeps the worker's code and message", () => {
   const error = { code: "UNKNOWN_JOB_CLASS", message: "image.crop is unknown" };
   for (const status of [200, 400, 404, 422]) {
     expect(
@@ -59,7 +59,7 @@ test("a job is accepted by its own id", () => {
 
 test.each([
   ["text that is not JSON", answer("ok")],
-  ["a status that nobody knows", answer({ job_id: id, status: "done" })],
+  ["an unknown status", answer({ job_id: id, status: "done" })],
   ["no status", answer({ job_id: id })],
   ["another job", answer({ job_id: "other", status: "completed" })],
   ["a redirect", answer({ job_id: id, status: "completed" }, 302)],
@@ -111,7 +111,7 @@ test.each([[undefined], [null], [42], [{}], [""]])("a failure with the error %j 
   expect(judged).toMatchObject({ end: { reason: "the job failed and its worker gave no reason" } });
 });
 
-test("progress is read when it makes sense", () => {
+test("valid progress is read and other progress is ignored", () => {
   const judge = (more: object) => judgeStatus(answer({ job_id: id, status: "running", ...more }), asked);
   expect(judge({})).toEqual({ kind: "open" });
   expect(judge({ progress: 40.5 })).toEqual({ kind: "open", progress: { percent: 40.5 } });

@@ -18,10 +18,10 @@ const reasonCharsMax = 2000;
 const shownCharsMax = 101;
 
 /** The job that was asked for, and the worker as messages name it. */
-type Asked = { jobId: string; who: string };
+type RequestedJob = { jobId: string; who: string };
 
 /** The answer to `POST /job`. Throws a RunFailure unless the worker has accepted exactly this job. */
-export function judgeSubmission(answer: Answer, { jobId, who }: Asked): void {
+export function judgeSubmission(answer: Answer, { jobId, who }: RequestedJob): void {
   const body = readObject(answer);
   if (isSuccess(answer) && body?.["accepted"] === true) {
     if (body["job_id"] === jobId) return;
@@ -40,7 +40,7 @@ export function judgeSubmission(answer: Answer, { jobId, who }: Asked): void {
 }
 
 /** The answer to `GET /job/{id}`. Throws a RunFailure for one that says nothing about this job. */
-export function judgeStatus(answer: Answer, { jobId, who }: Asked): JobStatus {
+export function judgeStatus(answer: Answer, { jobId, who }: RequestedJob): JobStatus {
   const body = readObject(answer);
   const asked = `GET /job/${jobId}`;
   if (answer.status === 404)

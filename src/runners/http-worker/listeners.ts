@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
 import { findTree } from "../../sandbox/plain/process-tree.ts";
 
-/** The kernel looks for more sockets until so much is full, also when all that listen are already in it. */
+/** The kernel searches for more sockets until a read of this size is full, even after all listening ones. */
 const pieceBytes = 1024;
 
 /** Of the kernel's lines for one socket: its own address, its state, and far behind them its inode. */
@@ -62,7 +62,10 @@ function listeningRows(file: string): { port: number; inode: string }[] {
   return rows;
 }
 
-/** Not a file on a disk but calls to the kernel, so it is read in place; and only as far as the caller looks. */
+/**
+ * Read synchronously, because these are calls to the kernel and not a file on a disk; and only as far as the caller
+ * reads.
+ */
 function* linesOf(file: string): Generator<string> {
   let fd: number;
   try {
@@ -100,6 +103,7 @@ function programOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
   } catch {
+    // The process has ended meanwhile.
     return "a program";
   }
 }
@@ -108,6 +112,7 @@ function linkOf(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
+    // The descriptor was closed meanwhile.
     return "";
   }
 }

@@ -8,16 +8,16 @@ type TcpSocket = { localPort: string; remote: string; state: string; inode: stri
 const rowPattern =
   /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]{2}) (?:\S+\s+){5}(\d+)/;
 const listening = "0A";
-/** Closed on this side: nobody answers there any more. */
+/** Closed on this side: no program answers there any more. */
 const timeWait = "06";
-/** Of a connection that nobody has accepted yet. It belongs to the socket that listens. */
+/** The inode of a connection that was not accepted yet. It belongs to the listening socket. */
 const noInode = "0";
 
 /** The sockets of a port, all read after the call. */
 export type PortSockets = {
   /** The inodes of those that listen. */
   listeners: readonly string[];
-  /** The inode of the other end of a connection; null if nobody has accepted it yet, undefined if there is none. */
+  /** The inode of the other end of a connection; null if it was not accepted yet, undefined if there is none. */
   otherEndOf(connection: { localAddress: string; localPort: number }): string | null | undefined;
 };
 

@@ -14,7 +14,7 @@ function runs() {
 
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
-test("calls at the same time share one run, and calls that come while it is under way share the next", async () => {
+test("simultaneous calls share one run, and calls during it share the next", async () => {
   const { open, share } = runs();
   const first = [share(), share()];
   await tick();
@@ -29,7 +29,7 @@ test("calls at the same time share one run, and calls that come while it is unde
   expect(await Promise.all(second)).toEqual([2, 2]);
 });
 
-test("a run that fails is told to those who share it, and the next one runs all the same", async () => {
+test("a failed run rejects the calls that share it, and the next one still runs", async () => {
   const { open, share } = runs();
   const failing = share();
   await tick();

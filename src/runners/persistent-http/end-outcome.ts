@@ -3,14 +3,14 @@ import { notBegun, type RunContext, type RunOutcome } from "../runner.ts";
 import { lastWords } from "./worker-logs.ts";
 import { notReady, type WorkerProcess } from "./worker-process.ts";
 
-/** What the end of a process means for a job that waited for it or was served by it. */
+/** The outcome of a job whose process ended while the job waited for it or ran in it. */
 export async function endOutcome(
   process: WorkerProcess,
   context: Pick<RunContext, "lease">,
   when: "before it was ready" | "in the middle of the job",
 ): Promise<RunOutcome> {
   const { exit, stoppedBecause } = await process.gone;
-  // No job is to blame for what was done to its worker.
+  // A job is not charged when its worker was stopped.
   if (stoppedBecause !== undefined) {
     const released: RunOutcome = { kind: "released", reason: stoppedBecause };
     return when === "before it was ready" ? notBegun(released) : released;

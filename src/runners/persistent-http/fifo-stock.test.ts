@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test("pipes that could not be made once are made when somebody asks again", async () => {
+test("pipes that could not be created are created at the next request", async () => {
   const place = join(root, "process");
   const stock = new FifoStock(join(place, "pipes"));
   writeFileSync(place, "in the way");

@@ -5,10 +5,10 @@ import { promisify } from "node:util";
 
 /** Node cannot make a FIFO, and a program for each would cost more than most jobs. */
 const batchSize = 256;
-/** Anybody who can get there may write; who can get there, the directories decide. */
+/** Every user who can reach the pipe may write; the directories decide which users can. */
 const mode = "0622";
 
-/** Named pipes that are ready for use, in a directory of their own. Each is given out once. */
+/** Named pipes in a directory of their own, ready for use. Each is handed out once. */
 export class FifoStock {
   readonly #dir: string;
   #batch: Promise<string[]> | undefined;
@@ -18,7 +18,7 @@ export class FifoStock {
     this.#dir = dir;
   }
 
-  /** The path of a pipe that nobody else is given; the caller moves it to its place. */
+  /** Resolves with the path of a pipe that no other caller gets; the caller moves it to its place. */
   async take(): Promise<string> {
     while (true) {
       this.#batch ??= this.#make();
@@ -28,14 +28,14 @@ export class FifoStock {
         if (fifo !== undefined) return fifo;
         this.#forget(batch);
       } catch (error) {
-        // A disk that is full does not stay so: whoever asks next tries again.
+        // A full disk may get room: the next call tries again.
         this.#forget(batch);
         throw error;
       }
     }
   }
 
-  /** Unless somebody else has found it used up, and another one is being made. */
+  /** Forgets a batch, unless another call has replaced it already. */
   #forget(batch: Promise<string[]>): void {
     if (this.#batch === batch) this.#batch = undefined;
   }

@@ -3,9 +3,9 @@ import { untilAborted } from "../../runtime/clock/until-aborted.ts";
 import type { RunnerDeps } from "../runner.ts";
 import type { PooledWorker } from "./worker-pool.ts";
 
-/** A process that serves jobs is busy, not dead: as long as one may take to start, though its machine is busy too. */
+/** How long a process that serves jobs may be busy: as long as one may take to start on a busy machine. */
 const busyMs = 120_000;
-/** One that serves none has nothing to be busy with. Replacing it costs a start and no job anything. */
+/** How long a process without jobs may be busy. Its replacement costs a start and no job. */
 const idleMs = 15_000;
 const pauseMs = { firstMs: 10, maxMs: 1_000 };
 /** When a socket is gone because its process has died, the end is known within this time. */
@@ -24,6 +24,7 @@ export async function findProblem(
     if (look.kind === "ready") return null;
     if (look.kind === "lost") {
       const enough = new AbortController();
+      // The end of the process ends this wait.
       await Promise.race([process.gone, clock.sleep(deathMs, enough.signal).catch(() => {})]);
       enough.abort();
       return look.problem;

@@ -5,9 +5,15 @@ import type { FifoStock } from "./fifo-stock.ts";
 import { LogPipe } from "./log-pipe.ts";
 
 type JobFolderOptions = {
-  /** Where it is made and taken back to; no worker can reach it. It contains the job's stdout.log and stderr.log. */
+  /**
+   * The directory in which it is created and to which it returns; no worker process can reach it. It contains the job's
+   * stdout.log and stderr.log.
+   */
   attemptDir: string;
-  /** Where it lies while its worker may use it: `/proc/self/fd/…`, because the worker can replace names on the way. */
+  /**
+   * The directory that holds it while its worker process may use it: `/proc/self/fd/…`, because the process can replace
+   * names on the way.
+   */
   sharedDir: string;
   /** The same directory as its worker sees it. */
   sharedDirInside: string;
@@ -26,9 +32,9 @@ const outputName = "output";
 const inputsName = "inputs";
 
 /**
- * What a job shares with the process that serves it: two pipes for its logs, its inputs and its output directory. The folder is
- * complete and its pipes are open before the process can see it, and it is moved as a whole, so no link that a process
- * plants leads anywhere. Why: ADR 0044.
+ * The folder that a job shares with the process that serves it: two pipes for its logs, its inputs and its output
+ * directory. The folder is complete and its pipes are open before the process can see it, and it is moved as a whole,
+ * so no link that a process plants leads anywhere. Why: ADR 0044.
  */
 export class JobFolder {
   readonly #options: JobFolderOptions;
@@ -74,7 +80,7 @@ export class JobFolder {
     const { attemptDir, sharedDir, name } = this.#options;
     for (const pipe of this.#pipes) pipe.close();
     const dir = join(attemptDir, privateName);
-    // A move does not follow a link that the process may have put in place of what it was given.
+    // A move does not follow a link that the process may have put in place of the folder.
     const isBack = (await moved(join(sharedDir, name), dir)) && (await lstat(dir)).isDirectory();
     if (!isBack || !(await moved(join(dir, outputName), join(workDir, outputName)))) {
       await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
@@ -82,7 +88,7 @@ export class JobFolder {
   }
 }
 
-/** False when it is gone: the process has removed or renamed what it was given, and that is its own affair. */
+/** Resolves with false if it is gone because the process has removed or renamed it. */
 async function moved(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);

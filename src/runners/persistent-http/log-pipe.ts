@@ -18,7 +18,7 @@ type LogPipeOptions = {
 };
 
 const chunkBytes = 64 * 1024;
-/** A pipe holds no more, so whatever comes beyond it was written after the end. */
+/** A pipe holds no more, so further bytes were written after the end. */
 const drainBytesMax = 1024 * 1024;
 
 /**
@@ -56,7 +56,7 @@ export class LogPipe {
     this.#socket.on("error", () => {});
   }
 
-  /** Everything that was written before this call is in the file when it returns; what comes later is lost. */
+  /** Everything that was written before this call is in the file when it returns; later bytes are lost. */
   close(): void {
     this.#socket.pause();
     for (let bytes = 0; bytes < drainBytesMax; ) {
@@ -81,7 +81,7 @@ export class LogPipe {
   }
 
   #keep(bytes: Uint8Array): void {
-    // It is read on, so that the worker is not held up: its other jobs have done nothing wrong.
+    // The pipe is still read, so that the worker process and its other jobs are not blocked.
     if (this.#isCut) return;
     const room = this.#options.bytesMax - this.#keptBytes;
     const kept = bytes.subarray(0, room);

@@ -51,7 +51,7 @@ type Job = {
   context: RunContext;
   spec: WorkerSpec;
   inputJson: string;
-  /** The process that it was to be given to. */
+  /** The process that should serve it. */
   waitsFor: WorkerProcess | undefined;
   /** Whether a process may have begun with it. */
   isGiven: boolean;
@@ -68,7 +68,7 @@ async function stopped({ context, isGiven, waitsFor }: Job): Promise<RunOutcome>
   return { ...outcome, reason };
 }
 
-/** A job that was given to no process yet takes another one: a process may be out of order, or end just then. */
+/** How many processes a job tries before one has accepted it: a process may be faulty, or end at that moment. */
 const processesMax = 3;
 
 async function runOnWorker(deps: WorkerDeps, pool: WorkerPool, job: Job): Promise<RunOutcome> {
@@ -102,7 +102,7 @@ async function announce(
   { signal, onStarted }: RunContext,
   asked: AskedLimits & { jobId: string },
 ): Promise<void> {
-  // Before the start is reported: a job that cannot be caged is given back as if it had never started.
+  // Before the start is reported: a job that cannot be caged is released as if it had never started.
   const isolation = await sandbox.probe(asked);
   signal.throwIfAborted();
   await onStarted(isolation);

@@ -13,12 +13,12 @@ const running = z.array(
     pid: z.number(),
     started_at: z.number(),
     log: z.string(),
-    /** Where it may listen instead of the port. */
+    /** The socket on which it may listen instead of the port. */
     socket: z.string().optional(),
   }),
 );
 
-/** A process that serves jobs over HTTP, as an operator is shown it. */
+/** A process that serves jobs over HTTP, as shown to operators. */
 export type RunningWorker = z.infer<typeof running>[number];
 
 const fileName = "running.json";
@@ -71,6 +71,7 @@ export async function readRunningList(logDir: string): Promise<RunningWorker[]> 
   try {
     return running.parse(JSON.parse(text));
   } catch {
+    // A damaged or older list has nothing to show.
     return [];
   }
 }

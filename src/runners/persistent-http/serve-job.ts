@@ -66,6 +66,7 @@ async function carryOut(deps: RunnerDeps, process: WorkerProcess, job: Job): Pro
   const { context, signal } = job;
   const over = new AbortController();
   const conversation = converse(process.client, job, AbortSignal.any([signal, over.signal]));
+  // The race below handles its error; after a stop it has no listener.
   conversation.catch(() => {});
   try {
     const end = await Promise.race([conversation, process.gone.then(() => undefined)]);
@@ -108,7 +109,9 @@ async function stopJob(
   return outcome.kind === "failed" ? { ...outcome, ...isolationOf(process) } : outcome;
 }
 
-/** The worker refused the job, or made no sense. Then the job may be running there all the same. */
+/**
+ * Fails a job that the worker process refused, or answered with nonsense. The job may be running there nevertheless.
+ */
 async function failJob(
   { clock, settings }: RunnerDeps,
   process: WorkerProcess,
@@ -117,9 +120,11 @@ async function failJob(
 ): Promise<RunOutcome> {
   const { code, detail } = failure;
   let reason = failure.message;
-  // Neither accepted the job, and of one that was refused because somebody else is on the port nothing was sent.
+  // In both cases the process did not accept the job: it refused it, or another program is on the port and nothing was
+  // sent.
   if (detail !== "JOB_NOT_ACCEPTED" && detail !== "WORKER_NOT_READY") {
     const enough = new AbortController();
+    // The end of the process ends this wait.
     await Promise.race([process.gone, clock.sleep(deathMs, enough.signal).catch(() => {})]);
     enough.abort();
     if (process.isOver) return endOutcome(process, context, "in the middle of the job");
@@ -143,6 +148,7 @@ async function endJob(
   { withinMs, graceMs, signal }: { withinMs: number; graceMs: number; signal?: AbortSignal },
 ): Promise<void> {
   const cancelled = process.client.cancel(lease.job_id, { withinMs, ...(signal && { signal }) });
+  // A cancel that fails has not ended the job.
   const hasEnded = await Promise.race([cancelled.catch(() => false), process.gone.then(() => true)]);
   if (!hasEnded) {
     await process.stop("the worker process was restarted to end another of its jobs", graceMs);

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test("each process has logs of its own, and those of the five before it are kept", async () => {
+test("each process has logs of its own, and the logs of the five before it are kept", async () => {
   for (let process = 1; process <= 7; process++) {
     await rotateLogs(logs);
     writeFileSync(logs.out, `process ${process}`);
@@ -32,12 +32,12 @@ test("a process that wrote nothing has no last words", async () => {
   expect(await lastWords(logs)).toBe("");
 });
 
-test("the last error is told, without what stands around it", async () => {
+test("the last error is quoted without the lines around it", async () => {
   writeFileSync(logs.err, "Traceback (most recent call last):\n  File x\nKeyError: 'name'\n\nat the end\n");
   expect(await lastWords(logs)).toBe(": KeyError: 'name'");
 });
 
-test("without an error the last lines are told, and no line that only logs a request", async () => {
+test("without an error the last lines are quoted, except those that only log a request", async () => {
   const access = '127.0.0.1 - - [16/Nov/2026 17:00:00] "GET /job/1 HTTP/1.1" 200 -';
   writeFileSync(logs.err, `one\ntwo\n${access}\nthree\nfour\n${access}\n`);
   expect(await lastWords(logs)).toBe("; its log default-8101.err.log ends with: two | three | four");

@@ -56,6 +56,7 @@ async function lastLines(file: string): Promise<string[]> {
 }
 
 async function readTail(path: string): Promise<string> {
+  // A process that wrote nothing has no log.
   const file = await open(path, "r").catch(() => undefined);
   if (file === undefined) return "";
   try {

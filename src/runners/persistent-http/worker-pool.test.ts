@@ -46,7 +46,7 @@ function stubbornPool() {
   return { pool, warnings, started };
 }
 
-test("a process that has nothing to do and cannot be ended is reported, and ends nobody else", async () => {
+test("an idle process that cannot be ended is reported and does not end the worker", async () => {
   const { pool, warnings, started } = stubbornPool();
   const worker = pool.take({
     tenantId: "t",

@@ -4,19 +4,19 @@ import { logBytes } from "./worker-logs.ts";
 import { notReady, type WorkerDeps, WorkerProcess } from "./worker-process.ts";
 import { hasSameTerms, isSameWorker, type WorkerSpec } from "./worker-spec.ts";
 
-/** A process and who uses it. */
+/** A process and the number of jobs that use it. */
 export type PooledWorker = {
   readonly process: WorkerProcess;
   /** Jobs that wait for it or are served by it. */
   users: number;
   /** Those of them that are being served. */
   serving: number;
-  /** Given no more jobs: it ends with its last one. */
+  /** Whether it gets no more jobs and ends with its last one. */
   isRetired: boolean;
   idleTimer: Timer | undefined;
 };
 
-/** When nobody has needed a process for this long, others can have its memory and its port. */
+/** A process without jobs for this long is ended, so that others can have its memory and its port. */
 const idleMs = 600_000;
 /** Each takes memory and a port; when there are more, those that have nothing to do are ended. */
 const workersMax = 64;
@@ -62,7 +62,7 @@ export class WorkerPool {
     if (worker.users > 0) return;
     const { logger, settings } = this.#deps;
     const { id, spec } = worker.process;
-    // Nobody waits for it, so nobody else would catch it.
+    // Not awaited, so the error is handled here.
     const onStuck = (error: unknown): void =>
       logger.error({ err: error, worker: id, port: spec.port }, "a worker process cannot be ended");
     void worker.process
@@ -87,7 +87,7 @@ export class WorkerPool {
     const { process, isRetired, users } = current;
     if (process.isOver) return false;
     if (isSameWorker(process.spec, spec)) return !isRetired && hasSameTerms(process.spec, spec);
-    // What another tenant runs is nobody else's business, and nobody else may end it.
+    // A tenant must not learn what another one runs, nor end it.
     if (process.spec.tenantId !== spec.tenantId) throw notReady(portInUse(spec.port));
     if (users > 0) throw notReady(portBusy(current, spec));
     return false;

@@ -34,13 +34,13 @@ type ProcessEnd = {
   stoppedBecause: string | undefined;
 };
 
-/** What a look at a process found: `busy` may change by itself, and `lost` does not. */
-type Look = { kind: "ready" } | { kind: "busy" | "lost"; problem: string };
+/** The result of a check of a process: `busy` may change by itself, and `lost` does not. */
+type ProcessCheck = { kind: "ready" } | { kind: "busy" | "lost"; problem: string };
 
 /** Loading a large model takes a while. A job that cannot wait this long has a timeout of its own. */
 const readyMs = 120_000;
 const nameCharsMax = 80;
-/** In the folder of the process, which nobody else sees. */
+/** In the folder of the process, which no other process sees. */
 const socketName = "worker.sock";
 
 /**
@@ -121,7 +121,7 @@ export class WorkerProcess {
     return this.#ready;
   }
 
-  /** Whether it can be given a job now. Who asks while a look is under way shares the next one with all who do. */
+  /** Checks whether it can get a job now. Callers during a check share the next check. */
   readonly look = shareNext(() => this.#look());
 
   /** Ends it, with all its jobs; the first reason wins. Resolves when it is gone. */
@@ -139,7 +139,7 @@ export class WorkerProcess {
     await this.#deps.discards.discard(this.#dir, this.id);
   }
 
-  async #look(): Promise<Look> {
+  async #look(): Promise<ProcessCheck> {
     if (this.#isOver || this.#running === undefined)
       return { kind: "lost", problem: `${this.who} has ended` };
     try {
@@ -157,7 +157,7 @@ export class WorkerProcess {
     return this.#running?.isolation.applied.includes("network") ?? false;
   }
 
-  /** As far as that can be seen: what listens in a network of its own cannot be. */
+  /** Whether it listens, as far as that can be seen: sockets in a network of its own cannot. */
   get #isListening(): boolean {
     return this.#hasOwnNetwork || existsSync(this.#socketFile) || listenersOn(this.spec.port).length > 0;
   }

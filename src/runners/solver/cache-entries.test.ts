@@ -22,7 +22,7 @@ function cacheOf(bytesMax: number) {
   return { dir, clock, open, put };
 }
 
-test("what an earlier process has left is known, in the order of its use, and what it had not finished is removed", async () => {
+test("files of an earlier process are known in the order of use, and unfinished ones are removed", async () => {
   const { dir, open, put } = cacheOf(250);
   const [newest, oldest, middle] = [put("acme", "a", 3000), put("acme", "b", 1000), put("other", "a", 2000)];
   const unfinished = join(dir, "acme", `.${"c".repeat(64)}.0123456789ab.tmp`);
@@ -38,7 +38,7 @@ test("what an earlier process has left is known, in the order of its use, and wh
   ]);
 });
 
-test("what is in use or was just added stays, even if that is too much", async () => {
+test("files in use and new files stay, even if they exceed the limit", async () => {
   const { clock, open, put } = cacheOf(150);
   const entries = open();
   await entries.load();

@@ -20,7 +20,7 @@ export class CacheEntries {
     this.#deps = deps;
   }
 
-  /** Learns what an earlier process has left, and removes what it had not finished. */
+  /** Reads the files of an earlier process, and removes unfinished ones. */
   async load(): Promise<void> {
     const found = await readdir(this.#deps.dir, { withFileTypes: true, recursive: true });
     for (const { name, parentPath } of found) {
@@ -70,7 +70,7 @@ export class CacheEntries {
     return /^[0-9a-f]{64}$/.test(basename(path)) && dirname(dirname(path)) === this.#deps.dir;
   }
 
-  /** Removes what was used least recently until the rest fits. What is in use stays, and so does what was just added. */
+  /** Removes the least recently used files until the rest fits, except those in use and the one that was just added. */
   async #makeRoom(added?: string): Promise<void> {
     const { bytesMax, logger } = this.#deps;
     const oldestFirst = [...this.#entries].sort(([, left], [, right]) => left.usedAtMs - right.usedAtMs);

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { hasCode } from "../../core/errors.ts";
 
-/** Whoever runs the copy may read and execute it. */
+/** Every user may read and execute the copy. */
 const programMode = 0o555;
 const pieceBytes = 1024 * 1024;
 

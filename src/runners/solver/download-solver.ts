@@ -10,7 +10,7 @@ import { RunFailure } from "../runner.ts";
 type SolverDownload = {
   url: string;
   sha256: string;
-  /** Where it is published when all of it has arrived and its hash is right. */
+  /** The path of the complete file with the right hash. */
   file: string;
   bytesMax: number;
   signal: AbortSignal;
@@ -29,6 +29,7 @@ export async function downloadSolver(guard: GuardDeps, download: SolverDownload)
     await syncDirectory(dirname(file));
     return sizeBytes;
   } catch (error) {
+    // The error of the download counts; the next start removes leftovers.
     await unlink(temporary).catch(() => {});
     throw error instanceof FetchError ? asFailure(error) : error;
   }

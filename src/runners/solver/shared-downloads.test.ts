@@ -19,7 +19,7 @@ function handDownload() {
   return { start, started, end };
 }
 
-test("those who want the same wait for one download, and all of them see its progress", async () => {
+test("waiters for the same key share one download and all see its progress", async () => {
   const downloads = new SharedDownloads();
   const { start, started, end } = handDownload();
   const [first, second] = [waiterOf(), waiterOf()];
@@ -31,7 +31,7 @@ test("those who want the same wait for one download, and all of them see its pro
   expect([first.seen, second.seen]).toEqual([[5], [5]]);
 });
 
-test("a failure is everybody's, and the next one to ask begins anew", async () => {
+test("a failed download rejects all waiters, and the next one starts again", async () => {
   const downloads = new SharedDownloads();
   const broken = handDownload();
   const both = [waiterOf(), waiterOf()].map(({ waiter }) => downloads.join("key", waiter, broken.start));
@@ -43,7 +43,7 @@ test("a failure is everybody's, and the next one to ask begins anew", async () =
   expect(fine.started).toHaveLength(1);
 });
 
-test("it goes on while somebody waits, ends with the last one, and is not joined after that", async () => {
+test("a download continues while a waiter is left, ends with the last one, and cannot be joined after that", async () => {
   const downloads = new SharedDownloads();
   const { start, started } = handDownload();
   const [one, other] = [new AbortController(), new AbortController()];
@@ -61,7 +61,7 @@ test("it goes on while somebody waits, ends with the last one, and is not joined
   expect([started.length, next.started.length]).toEqual([1, 1]);
 });
 
-test("whoever was told to stop before does not begin", async () => {
+test("a waiter that was stopped before starts no download", async () => {
   const { start, started } = handDownload();
   const waiter = waiterOf(AbortSignal.abort("timeout")).waiter;
   await expect(new SharedDownloads().join("key", waiter, start)).rejects.toBe("timeout");

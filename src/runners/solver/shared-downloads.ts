@@ -1,12 +1,12 @@
 import type { Received } from "../../runtime/guarded-fetch/guarded-fetch.ts";
 
-/** Somebody who waits for a download. */
+/** A job that waits for a download. */
 export type DownloadWaiter = { signal: AbortSignal; onProgress(received: Received): void };
 
 type StartDownload = (waiter: DownloadWaiter) => Promise<void>;
 type SharedDownload = { waiters: Set<DownloadWaiter>; abort: AbortController; done: Promise<void> };
 
-/** Downloads by key: jobs that need the same one at the same time share it. It ends when nobody waits any longer. */
+/** Downloads by key: jobs that need the same one at the same time share it. It ends when no job waits any longer. */
 export class SharedDownloads {
   readonly #downloads = new Map<string, SharedDownload>();
 
@@ -41,14 +41,15 @@ export class SharedDownloads {
     return download;
   }
 
-  /** Resolves when the download has ended, so that nothing of it is left when the job that wanted it is over. */
+  /** Resolves when the download has ended, so that nothing of it remains after its last job. */
   async #end(key: string, download: SharedDownload): Promise<void> {
     this.#forget(key, download);
     download.abort.abort();
+    // Each waiter has received the error.
     await download.done.catch(() => {});
   }
 
-  /** Nobody joins a download that is over or about to end. */
+  /** Makes sure that no job joins a download that has ended or is about to. */
   #forget(key: string, download: SharedDownload): void {
     if (this.#downloads.get(key) === download) this.#downloads.delete(key);
   }

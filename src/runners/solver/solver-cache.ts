@@ -21,7 +21,7 @@ type CacheDeps = {
   logger: Logger;
 };
 
-/** Somebody may remove or change the file between its download and its use, but hardly more than once. */
+/** Another program may remove or change the file between its download and its use, but hardly more than once. */
 const triesMax = 3;
 
 /**
@@ -40,7 +40,7 @@ export class SolverCache {
     this.#entries = new CacheEntries({ dir, bytesMax, clock: guard.clock, logger });
   }
 
-  /** One process at a time: it removes what it does not know as a leftover. */
+  /** Locks the cache for one process, which removes unknown files as leftovers. */
   async open(): Promise<void> {
     const { dir } = this.#deps;
     await makePrivateDir(dir);
@@ -90,7 +90,7 @@ export class SolverCache {
   }
 }
 
-/** Whoever can write there could put a link in the place of a folder, and have us write elsewhere. */
+/** A user who can write there could replace a folder by a link, so that files would be written elsewhere. */
 async function makePrivateDir(dir: string): Promise<void> {
   makeDir(dir);
   const { mode } = await stat(dir);

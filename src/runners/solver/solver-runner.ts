@@ -74,7 +74,7 @@ function refuseForbidden(url: string, allowedHosts: readonly AllowedHost[]): voi
   }
 }
 
-/** As they were signed: a decimal stays as it was written. */
+/** The params as they were signed: a decimal keeps its spelling. */
 function signedParams({ signed }: RunContext): JsonValue {
   const run = signed["run"] as { params?: JsonValue };
   return run.params ?? null;

@@ -14,6 +14,7 @@ export function tryReadCgroupFile(cgroup: string, file: string): string | null {
   try {
     return readCgroupFile(cgroup, file);
   } catch {
+    // The kernel does not have the file, or the cgroup is gone.
     return null;
   }
 }

@@ -135,6 +135,7 @@ function readProc(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
+    // Without /proc there is no cgroup to find.
     return "";
   }
 }

@@ -196,6 +196,7 @@ function readOpenFilesMax(): number {
     const hard = Number(/^Max open files +\S+ +(\d+)/m.exec(limits)?.[1]);
     return Number.isSafeInteger(hard) ? hard : openFilesLeast;
   } catch {
+    // Without /proc, the least that every Linux offers.
     return openFilesLeast;
   }
 }

@@ -48,6 +48,7 @@ function readSetting(file: string): string | null {
   try {
     return readFileSync(file, "utf8").trim();
   } catch {
+    // A kernel without this setting has no such file.
     return null;
   }
 }

@@ -72,6 +72,7 @@ export class LauncherLink {
     // Nothing of the worker's environment: the launcher reads none, so nobody can pass it any.
     this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", "pipe"] });
     this.#socket = this.#child.stdio[3] as Socket;
+    // `open` reports the failure; nothing else may wait for it.
     this.#ready.promise.catch(() => {});
     this.#pulse = new LauncherPulse({
       clock,
@@ -279,6 +280,7 @@ export class LauncherLink {
     const error = new LauncherLost(why);
     this.#ready.reject(error);
     for (const { start, end } of this.#jobs.values()) {
+      // Its caller may no longer wait for the answer.
       start.promise.catch(() => {});
       start.reject(new LauncherLost(why, { mayHaveBegun: true }));
       end.resolve({ kind: "lost", reason: error.message });

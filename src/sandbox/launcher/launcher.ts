@@ -79,6 +79,7 @@ export class Launcher {
   /** Ends the launcher and with it every job. Resolves when it is gone. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    // A launcher that could not be started needs no stop.
     const link = await this.#link?.catch(() => undefined);
     await link?.stop();
   }

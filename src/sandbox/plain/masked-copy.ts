@@ -40,6 +40,7 @@ async function copy(source: Readable, file: FileHandle, masker: Masker): Promise
       if (failure !== null) break;
     }
   } catch {
+    // The pipe broke, or was closed after its rest time: the copy ends here.
     isCut = true;
   }
   source.destroy();

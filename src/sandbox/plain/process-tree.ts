@@ -45,6 +45,7 @@ export async function findTree(pid: number): Promise<number[]> {
 }
 
 async function readProcessTable(): Promise<ProcessRow[]> {
+  // Without /proc only the process group can be ended.
   const names = await readdir("/proc").catch(() => []);
   const rows = await Promise.all(names.filter((name) => /^\d+$/.test(name)).map(readRow));
   return rows.filter((row) => row !== undefined);
@@ -62,6 +63,7 @@ async function readRow(pid: string): Promise<ProcessRow | undefined> {
       isZombie: state === "Z" || state === "X",
     };
   } catch {
+    // The process has ended since the list was read.
     return undefined;
   }
 }

@@ -5,7 +5,7 @@ import { toolOf } from "./dialects/dialect.ts";
 const text = { type: "string" };
 const edit = { act: "edit", path: "/r/a", from: "x", to: "y" } as const;
 
-test("a tool is called with its own names for what is wanted, and with something for what it insists on", () => {
+test("a tool is called with its own parameter names and with fillers for other required parameters", () => {
   const tool = toolOf("Edit", {
     properties: { file_path: text, old_string: text, new_string: text, why: text, all: { type: "boolean" } },
     required: ["file_path", "why"],
@@ -16,7 +16,7 @@ test("a tool is called with its own names for what is wanted, and with something
   });
 });
 
-test("an agent that has only a shell does everything by it; one without tools nothing", () => {
+test("an agent with only a shell does everything in it, and an agent without tools does nothing", () => {
   const shell = toolOf("shell", { properties: { command: { type: "array" } }, required: ["command"] });
   expect(chooseTool([shell], edit)?.args).toEqual({ command: ["sh", "-c", "sed -i 's/x/y/' '/r/a'"] });
   expect(chooseTool([toolOf("search", {})], edit)).toBeUndefined();

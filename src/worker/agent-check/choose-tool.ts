@@ -1,15 +1,15 @@
 import type { JsonRecord, Tool } from "./dialects/dialect.ts";
 
-/** What a model wants done. Paths are absolute. */
-export type Wanted =
+/** An act that a model requests. Paths are absolute. */
+export type ModelAct =
   | { act: "read"; path: string }
   | { act: "edit"; path: string; from: string; to: string }
   | { act: "run"; command: string };
 
 type ToolCall = { name: string; args: Record<string, unknown> };
 
-/** What tools for each act are called in the programs that we know, in lower case. */
-const names: Readonly<Record<Wanted["act"], readonly string[]>> = {
+/** The names of tools for each act in known programs, in lower case. */
+const names: Readonly<Record<ModelAct["act"], readonly string[]>> = {
   read: ["read", "read_file", "view"],
   edit: ["edit", "replace", "edit_file", "str_replace"],
   run: [
@@ -23,7 +23,7 @@ const names: Readonly<Record<Wanted["act"], readonly string[]>> = {
   ],
 };
 
-/** The values of a call, by what a parameter may be called, in lower case and without `_`. */
+/** The meaning of a parameter by its name, in lower case and without `_`. */
 const meanings: Readonly<Record<string, "path" | "from" | "to" | "command">> = {
   path: "path",
   filepath: "path",
@@ -36,16 +36,16 @@ const meanings: Readonly<Record<string, "path" | "from" | "to" | "command">> = {
   cmd: "command",
 };
 
-/** The call of one of these tools that does it; by a shell if there is no other. Undefined if there is none at all. */
-export function chooseTool(tools: readonly Tool[], wanted: Wanted): ToolCall | undefined {
-  const tool = findTool(tools, wanted.act);
-  if (tool !== undefined) return { name: tool.name, args: argumentsOf(tool, wanted) };
+/** The call of one of these tools for an act; a shell is used if no other fits. Undefined without a usable tool. */
+export function chooseTool(tools: readonly Tool[], act: ModelAct): ToolCall | undefined {
+  const tool = findTool(tools, act.act);
+  if (tool !== undefined) return { name: tool.name, args: argumentsOf(tool, act) };
   const shell = findTool(tools, "run");
   if (shell === undefined) return undefined;
-  return { name: shell.name, args: argumentsOf(shell, { act: "run", command: asCommand(wanted) }) };
+  return { name: shell.name, args: argumentsOf(shell, { act: "run", command: asCommand(act) }) };
 }
 
-function findTool(tools: readonly Tool[], act: Wanted["act"]): Tool | undefined {
+function findTool(tools: readonly Tool[], act: ModelAct["act"]): Tool | undefined {
   for (const name of names[act]) {
     const found = tools.find((tool) => tool.name.toLowerCase() === name);
     if (found !== undefined) return found;
@@ -53,18 +53,18 @@ function findTool(tools: readonly Tool[], act: Wanted["act"]): Tool | undefined 
   return undefined;
 }
 
-function argumentsOf({ properties, required }: Tool, wanted: Wanted): Record<string, unknown> {
+function argumentsOf({ properties, required }: Tool, act: ModelAct): Record<string, unknown> {
   const args: Record<string, unknown> = {};
   for (const [key, schema] of Object.entries(properties)) {
     const meaning = meanings[key.toLowerCase().replaceAll("_", "")];
-    const value = meaning === undefined ? undefined : (wanted as Record<string, unknown>)[meaning];
+    const value = meaning === undefined ? undefined : (act as Record<string, unknown>)[meaning];
     if (value !== undefined) args[key] = schema["type"] === "array" ? ["sh", "-c", value] : value;
     else if (required.includes(key)) args[key] = fillerFor(schema);
   }
   return args;
 }
 
-/** For what a tool insists on and nobody reads, such as why it is called. */
+/** A value for a required parameter that does not matter, for example the reason of the call. */
 function fillerFor({ type, enum: values }: JsonRecord): unknown {
   if (Array.isArray(values)) return values[0];
   if (type === "boolean") return false;
@@ -73,13 +73,13 @@ function fillerFor({ type, enum: values }: JsonRecord): unknown {
   return type === "object" ? {} : "As the task asks.";
 }
 
-function asCommand(wanted: Wanted): string {
-  switch (wanted.act) {
+function asCommand(act: ModelAct): string {
+  switch (act.act) {
     case "read":
-      return `cat '${wanted.path}'`;
+      return `cat '${act.path}'`;
     case "edit":
-      return `sed -i 's/${wanted.from}/${wanted.to}/' '${wanted.path}'`;
+      return `sed -i 's/${act.from}/${act.to}/' '${act.path}'`;
     case "run":
-      return wanted.command;
+      return act.command;
   }
 }

@@ -9,10 +9,10 @@ import { type AgentTrial, tryAgent, withTrialFolder } from "./try-agent.ts";
 
 type Finding = { check: string; state: "ok" | "warning" | "problem"; says: string };
 
-/** A start from a cold disk and five answers take seconds; a program that waits for somebody waits for ever. */
+/** A start from a cold disk and five answers take seconds; a program that waits for a person would wait for ever. */
 const trialMs = 120_000;
 
-/** Tries an agent of a worker's settings in the cage, and says which of the four things that it has to do held. */
+/** Tries an agent of a worker's settings in the cage, and reports which of its four tasks succeeded. */
 export async function examineAgent(
   settings: WorkerSettings,
   { agent, model }: { agent: string; model: string | undefined },
@@ -76,7 +76,9 @@ function findingsOf(check: string, trial: AgentTrial): Finding[] {
   return isFine ? findings : [...findings, { check, state: "problem", says: `it ${endOf(trial)}` }];
 }
 
-/** Then none of the four things can be judged: it may be a script that needs no model, or an agent that asked another one. */
+/**
+ * None of the four tasks can be judged: the agent may be a script that needs no model, or may have called another one.
+ */
 function neverAsked(check: string, trial: AgentTrial): Finding {
   const says = `did not ask the model on loopback for anything, so what it would do could not be tried: a script that uses no model is fine as it is; a coding agent has to be given the address of its model ({endpoint}, or the variables of its documentation); it ${endOf(trial)}`;
   return { check, state: trial.outcome.kind === "succeeded" ? "warning" : "problem", says };
@@ -84,7 +86,7 @@ function neverAsked(check: string, trial: AgentTrial): Finding {
 
 const outputCharsShown = 600;
 
-/** What a person needs to find out why. */
+/** The end of the run, with the output that helps a person to find the cause. */
 function endOf({ outcome, output }: AgentTrial): string {
   const how = outcome.kind === "succeeded" ? "exited with code 0" : `failed: ${outcome.reason}`;
   const said = output.trim().slice(-outputCharsShown).toWellFormed();

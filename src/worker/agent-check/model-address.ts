@@ -1,13 +1,13 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** No real key leaves its place for a trial. */
+/** A trial uses no real key. */
 const key = "writ-doctor";
 
 /**
- * Tells the coding agents that we know to use the model at this address: by variables that they read, and by files in a
- * home that is made for the trial. They are also asked to call nobody else, such as for a newer version. An agent of somebody
- * else's making has `{endpoint}` and JOB_MODEL_ENDPOINT.
+ * Makes known coding agents use the model at this address, by variables that they read and by files in a home for the
+ * trial. They are also told to call no other server, for example to look for a newer version. Other agents have
+ * `{endpoint}` and JOB_MODEL_ENDPOINT.
  */
 export function modelVariables(url: string): Record<string, string> {
   const baseURL = `${url}/v1`;

@@ -69,17 +69,17 @@ for (const { name, path, body, later, list } of dialects)
         expect(response.headers.get("content-type")).toBe(stream ? "text/event-stream" : "application/json");
         return response.text();
       };
-      // An agent without other tools is asked to read by its shell.
+      // The model makes an agent without other tools read with its shell.
       expect((await ask(body)).replaceAll("\\", "")).toContain(`"cat '/srv/repo/src/greeting.txt'"`);
       expect(seen).toMatchObject({ task: true, tests: false });
       const before = body[list as keyof typeof body] as readonly object[];
       await ask({ ...body, [list]: [...before, later] });
       expect(seen).toMatchObject({ tests: true });
-      // A question without tools is one beside the work, such as for a title.
+      // A request without tools is not part of the task, for example one for a title.
       expect(await ask({ ...body, tools: [] })).toContain("A greeting");
     });
 
-test("what nobody serves is not found, and a count of tokens is some number", async () => {
+test("an unknown path is not found, and a count of tokens is a number", async () => {
   expect((await fetch(`${server.url}/v1/messages/count_tokens`, { method: "POST", body: "{}" })).status).toBe(
     200,
   );

@@ -17,17 +17,18 @@ export type ModelServer = {
   close(): Promise<void>;
 };
 
-/** What the model does next, when a program has told it so much. */
+/** The model's next act after a turn. */
 export type Answer = (turn: Turn) => { say: string } | { call: Extract<Reply, { call: object }>["call"] };
 
 /**
- * A model on loopback that thinks nothing: `answer` decides what it does. It speaks what coding agents speak, in pieces or
- * whole, and asks for no key. Why: ADR 0103.
+ * A model on loopback without any intelligence: `answer` decides what it does. It speaks the dialects of coding agents,
+ * in pieces or whole, and requires no key. Why: ADR 0103.
  */
 export async function startModelServer(answer: Answer): Promise<ModelServer> {
   let turns = 0;
   const server = createServer((request, response) => {
     turns += 1;
+    // The agent sees a broken connection, which its trial then reports.
     serve(request, response, { answer, id: `writ${turns}` }).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
@@ -53,7 +54,7 @@ async function serve(
   const path = new URL(request.url ?? "/", "http://model").pathname;
   const dialect = dialects.find(({ isTurn }) => isTurn(path));
   const body = await readBody(request);
-  // A program that would rather use a web socket then continues without one.
+  // A program that prefers a web socket continues without one after this answer.
   if (request.headers.upgrade !== undefined) return sendJson(response, 426, {});
   if (request.method !== "POST" || dialect === undefined) return sendOther(response, path);
   const turn = dialect.read(body);
@@ -67,7 +68,7 @@ async function serve(
   response.end();
 }
 
-/** What programs ask beside: how long a text is, and which models there are. */
+/** Answers other requests of programs: for the length of a text, and for the list of models. */
 function sendOther(response: ServerResponse, path: string): void {
   const known = others.find(({ end }) => path.endsWith(end));
   const error = { type: "not_found_error", message: `nothing is served at ${path}` };

@@ -1,13 +1,13 @@
 import { join } from "node:path";
-import { chooseTool, type Wanted } from "./choose-tool.ts";
+import { chooseTool, type ModelAct } from "./choose-tool.ts";
 import type { Turn } from "./dialects/dialect.ts";
 import type { Answer } from "./model-server.ts";
 
-/** What an agent is tried on: a repository, and what its task and its tests say. */
+/** The subject of a trial: a repository, and a word in its task. */
 type Trial = {
   /** As the agent sees it. */
   repo: string;
-  /** In the prompt, and nowhere else: a model that has seen it has been told the task. */
+  /** Only in the prompt, so that a model that has seen it has received the task. */
   secretWord: string;
 };
 
@@ -15,15 +15,15 @@ type Trial = {
 export const trialFiles = {
   "README.md": "Read me.\n",
   "src/greeting.txt": "Helo, world\n",
-  // What it prints is nowhere in a file or in the task, so a model that has seen it was shown the output.
+  // Its output is in no file and not in the task, so a model that has seen it has received the output.
   "check.sh": 'grep -q "Hello, world" src/greeting.txt && echo "tests passed: $((6 * 7))"\n',
 } as const;
 
 export const editedFile = "src/greeting.txt";
 export const editedText = "Hello, world\n";
-/** It is written by a shell: what an agent's own tools say of a refusal may leave out whose it was. */
+/** A shell writes it, because an agent's own tools may hide that the kernel refused. */
 export const forbiddenFile = "not-allowed.txt";
-/** How the kernel says no, in the words of the programs that we know. */
+/** The kernel's refusal, in the words of known programs. */
 const refusal = /EROFS|EACCES|EPERM|read-only file ?system|permission ?denied/i;
 const testsPassed = "tests passed: 42";
 
@@ -31,23 +31,23 @@ export function trialPrompt({ secretWord }: Trial): string {
   return `Mend the spelling in ${editedFile}, and run \`sh check.sh\`. The word is ${secretWord}.`;
 }
 
-/** What the model has seen of an agent. */
+/** What the model has observed of an agent. */
 export type Seen = {
   /** Turns in which the agent offered tools; without one it can do nothing. */
   turns: number;
   task: boolean;
   tests: boolean;
-  /** It was asked to write where it may not, and the kernel refused. */
+  /** It tried to write where it may not, and the kernel refused. */
   refusal: boolean;
 };
 
-/** A model that lets an agent do its task, and one thing that it may not do. */
+/** A model that makes an agent do its task, and one act that it may not do. */
 export function trialModel(trial: Trial): { answer: Answer; seen: Seen } {
   const seen: Seen = { turns: 0, task: false, tests: false, refusal: false };
   const answer: Answer = (turn) => {
     if (turn.text.includes(trial.secretWord)) seen.task = true;
     if (turn.text.includes(testsPassed)) seen.tests = true;
-    // A question beside the conversation, such as for its title.
+    // A request outside the conversation, for example for its title.
     if (turn.tools.length === 0) return { say: "A greeting" };
     seen.turns += 1;
     const at = stepOf(turn);
@@ -65,7 +65,7 @@ export function trialModel(trial: Trial): { answer: Answer; seen: Seen } {
   return { answer, seen };
 }
 
-function stepsIn(workspace: string): Wanted[] {
+function stepsIn(workspace: string): ModelAct[] {
   const path = join(workspace, editedFile);
   return [
     { act: "read", path },
@@ -75,12 +75,12 @@ function stepsIn(workspace: string): Wanted[] {
   ];
 }
 
-/** Without a cage the agent works somewhere else than in the repository, and its task says where. */
+/** Without a cage the agent works outside the repository, in a folder that its task names. */
 function workspaceOf({ text }: Turn, { repo }: Trial): string {
   return /^In `(\/[^`\n]+)`; everything else/m.exec(text)?.[1] ?? repo;
 }
 
-/** Where the agent was told that its task is. */
+/** The path of the task file, as the agent received it. */
 function taskPath({ text }: Turn, { repo }: Trial): string {
   return /(\/[^\s"'`@]*TASK\.md)/.exec(text)?.[1] ?? join(repo, ".writ-task/TASK.md");
 }

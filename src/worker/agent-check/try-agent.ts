@@ -25,12 +25,12 @@ type Check = {
   delegate: DelegateSettings;
   entry: AgentEntry;
   capability: Capability;
-  /** An empty directory of ours, on a path that a cage can show. */
+  /** An empty directory on a path that a cage can show. */
   dir: string;
   timeoutMs: number;
 };
 
-/** What came of a trial: which of the four things held, and how the agent ended. */
+/** The result of a trial: which of the four tasks succeeded, and how the agent ended. */
 export type AgentTrial = {
   readsTask: boolean;
   edits: boolean;
@@ -43,8 +43,8 @@ export type AgentTrial = {
 };
 
 /**
- * Runs an agent of the worker's settings in the cage, against a model on loopback that lets it read its task, edit a file,
- * run the tests and change what it may not. It sees nothing of the worker: no key, and a home made for the trial.
+ * Runs an agent of the worker's settings in the cage, against a model on loopback that makes it read its task, edit a
+ * file, run the tests and try a forbidden change. It sees nothing of the worker: no key, and a home made for the trial.
  * Why: ADR 0103.
  */
 export async function tryAgent(check: Check): Promise<AgentTrial> {
@@ -63,7 +63,7 @@ export async function tryAgent(check: Check): Promise<AgentTrial> {
   }
 }
 
-/** A folder for one trial: not in /tmp, of which a cage has its own, and not in a home of ours, which no agent sees. */
+/** A folder for one trial: not in /tmp, because a cage has its own, and not in a home of Writ, which no agent sees. */
 export async function withTrialFolder<T>(act: (dir: string) => Promise<T>): Promise<T> {
   const dir = await mkdtemp("/var/tmp/writ-agent-");
   try {
@@ -74,13 +74,13 @@ export async function withTrialFolder<T>(act: (dir: string) => Promise<T>): Prom
   }
 }
 
-/** With what git needs to take it for an empty repository. */
+/** Creates the files that git needs for an empty repository. */
 async function makeRepository(repo: string): Promise<void> {
   const git = {
     ".git/HEAD": "ref: refs/heads/main\n",
     ".git/config": "[core]\n\trepositoryformatversion = 0\n",
   };
-  // Whatever the umask of this process is: the agent may be another user.
+  // Set explicitly, because the agent may be another user and the umask of this process may exclude it.
   for (const dir of ["", ".git", ".git/objects", ".git/refs", "src"]) {
     await mkdir(join(repo, dir));
     await chmod(join(repo, dir), 0o755);
@@ -91,9 +91,9 @@ async function makeRepository(repo: string): Promise<void> {
   }
 }
 
-type Place = { repo: string; attemptDir: string; prompt: string; url: string };
+type TrialPlace = { repo: string; attemptDir: string; prompt: string; url: string };
 
-async function runTrial(check: Check, { repo, attemptDir, prompt, url }: Place): Promise<RunOutcome> {
+async function runTrial(check: Check, { repo, attemptDir, prompt, url }: TrialPlace): Promise<RunOutcome> {
   const { deps, delegate, entry, dir } = check;
   const home = join(dir, "home");
   await mkdir(home, { mode: 0o700 });
@@ -166,9 +166,10 @@ function pathOf(endpoint: string | undefined): string {
   return endpoint === undefined ? "" : new URL(endpoint).pathname.replace(/\/$/, "");
 }
 
-type Ended = { repo: string; attemptDir: string; outcome: RunOutcome; seen: Seen };
+type EndedTrial = { repo: string; attemptDir: string; outcome: RunOutcome; seen: Seen };
 
-async function judge({ repo, attemptDir, outcome, seen }: Ended): Promise<Omit<AgentTrial, "outcome">> {
+async function judge({ repo, attemptDir, outcome, seen }: EndedTrial): Promise<Omit<AgentTrial, "outcome">> {
+  // An agent may remove any of these files.
   const read = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
   const isAbsent = !existsSync(join(repo, forbiddenFile));
   const result = outcome.kind === "succeeded" ? outcome.resultJson : "";

@@ -18,11 +18,11 @@ import { isolationLevels } from "../../sandbox/sandbox.ts";
 import { loadVerifyingKey } from "../../signing/ed25519.ts";
 import { pemFromText } from "../../signing/pem-text.ts";
 
-/** The agent that every worker with an endpoint has; it has no entry. */
+/** The built-in agent of every worker with an endpoint; it has no entry. */
 export const chatAgentName = "chat";
 /** The agent that `roo_code` stands for. */
 export const rooCodeName = "roo-code";
-/** What a job names to get the first agent. */
+/** The name by which a job gets the first agent. */
 const defaultAgentName = "default";
 
 const text = boundedText(1, 4096);
@@ -35,7 +35,7 @@ function seconds(max: number) {
   return z.number(allowed).min(0.001, allowed).max(max, allowed);
 }
 
-/** Text for which `problemOf` returns null; otherwise it says what is wrong. */
+/** Text for which `problemOf` returns null; otherwise it returns the problem. */
 function checked(problemOf: (value: string) => string | null) {
   return text.superRefine((value, refinement) => {
     const problem = problemOf(value);
@@ -55,6 +55,7 @@ function isHubAddress(url: string): boolean {
     parseHubAddress(url, { allowInsecure: true });
     return true;
   } catch {
+    // The message of the shape says what is allowed.
     return false;
   }
 }
@@ -66,7 +67,7 @@ const server = z
     worker_token: text.regex(/^[\x21-\x7e]+$/, "must be one word of plain letters, digits and signs"),
     worker_id: workerId.optional(),
     name: boundedText(1, 200).optional(),
-    /** The authority that signed the hub's certificate: its text, or the file that holds it. */
+    /** The authority that signed the hub's certificate: as text, or as the file that contains it. */
     ca: pem.optional(),
     ca_file: text.optional(),
     location: z.enum(executionLocations).optional(),
@@ -117,6 +118,7 @@ const publicKey = checked((value) => {
     loadVerifyingKey(pemFromText(value));
     return null;
   } catch {
+    // The key's own error would quote it; this one says what is allowed.
     return "must be an Ed25519 public key in PEM, as `writ keys export` prints it";
   }
 }).transform(pemFromText);
@@ -150,7 +152,7 @@ const agent = z
   .strictObject({
     name: agentName,
     command: command.optional(),
-    /** What it reads on its standard input; nothing by default. */
+    /** What it reads on its standard input (default: nothing). */
     stdin: z.literal("task", "must be task, or be left out").optional(),
     env_from_worker: z.array(variable).max(100).optional(),
     home: text.optional(),

@@ -5,7 +5,7 @@ import { type AgentsFile, chatAgentName, rooCodeName } from "./agents-shape.ts";
 import { fullPath } from "./load-agents-file.ts";
 
 const alwaysForbidden = ["/etc/", "/root/", "/sys/", "/proc/", "~/.ssh/", "~/.aws/", "~/.writ/"];
-/** In the repository: what an agent outside the cage finds there, and what it leaves when it is done. */
+/** The files in the repository for an agent outside the cage: its task, and the marker that it leaves at the end. */
 const outsideFiles = { taskFile: "TASK.md", completionMarker: ".writ_completed" };
 const rooFiles = { taskFile: "TASK.md", completionMarker: ".roo_completed" };
 const endpointTimeoutMs = 120_000;
@@ -14,11 +14,11 @@ const totalBytesDefault = 10 * 1024 ** 2;
 
 type DelegateSources = {
   env: Readonly<Record<string, string | undefined>>;
-  /** The worker's own: its key and its token are in there. */
+  /** The worker's home, with its key and its token. */
   home: string;
 };
 
-/** What the file says about coding agents; undefined if it has none, so that the worker is given no such jobs. */
+/** The settings of coding agents; undefined if the file has none, so that the worker gets no such jobs. */
 export function delegateSettings(
   file: AgentsFile | undefined,
   { env, home }: DelegateSources,

@@ -7,7 +7,7 @@ import { systemPath } from "../../runners/process-environment.ts";
 import type { WorkerSettings } from "../settings.ts";
 import { type Meaning, ok, seconds, warning } from "./meaning.ts";
 
-/** The coding agents of a worker: with which models, how each is started, and what it may change. */
+/** Explains the coding agents of a worker: their models, how each is started, and what it may change. */
 export async function explainAgents({
   capabilities,
   delegate,
@@ -32,7 +32,7 @@ export async function explainAgents({
   ];
 }
 
-/** Which agents a job can have, and which one it gets by default. */
+/** Explains which agents a job can have, and which one it gets by default. */
 function explainOffers(
   agents: readonly AgentEntry[],
   isolation: WorkerSettings["execution"]["isolation"],
@@ -102,7 +102,7 @@ function startOf({ command, builtin, taskFile, completionMarker }: AgentEntry): 
 
 async function isProgram(program: string): Promise<boolean> {
   const places = isAbsolute(program) ? [program] : systemPath.split(":").map((dir) => join(dir, program));
-  // One with a slash is in the repository, which is not known here.
+  // A path with a slash is in the repository, which is not known here.
   if (!isAbsolute(program) && program.includes("/")) return true;
   const found = await Promise.allSettled(places.map((place) => access(place, constants.X_OK)));
   return found.some(({ status }) => status === "fulfilled");

@@ -7,7 +7,7 @@ import type { WorkerSettings } from "../settings.ts";
 import { explainAgents } from "./explain-agents.ts";
 import { type Meaning, ok, seconds, warning } from "./meaning.ts";
 
-/** What a worker with these settings does. Its token and its secrets are not in it. */
+/** Explains what a worker with these settings does, without its token and its secrets. */
 export async function explainSettings(settings: WorkerSettings, home: string): Promise<Meaning[]> {
   return [
     ...explainHub(settings),

@@ -127,7 +127,7 @@ test.each([
   expect((await refusalOf(text)).message).toContain(message);
 });
 
-test("everything that is wrong is listed at once, in the order of the file", async () => {
+test("all problems are listed at once, in the order of the file", async () => {
   const { message, details } = await refusalOf(
     `${server}execution: { slots: 0 }\nlogging: { level: loud, fil: x }\n`,
   );
@@ -139,7 +139,7 @@ test("everything that is wrong is listed at once, in the order of the file", asy
   expect(details?.["list"]).toContain("logging.fil: is not a known key; known here: level, file,");
 });
 
-test("files that hold secrets must be there and private, and paths are relative to the file", async () => {
+test("files with secrets must exist and be private, and paths are relative to the file", async () => {
   write("open.key", "CANARY", 0o644);
   mkdirSync(join(dir, "folder"));
   const { details } = await refusalOf(
@@ -156,7 +156,7 @@ test("files that hold secrets must be there and private, and paths are relative 
   ]);
 });
 
-test("an authority that is none is refused at its key", async () => {
+test("an invalid authority is refused at its key", async () => {
   write("ca.crt", "CANARY");
   const named = "server: { url: https://hub, worker_token: CANARY, ca_file: ca.crt }";
   expect((await refusalOf(named)).message).toContain("1: server.ca_file: ");
@@ -164,7 +164,7 @@ test("an authority that is none is refused at its key", async () => {
   expect((await refusalOf(within)).message).toContain("1: server.ca: must be a certificate in PEM");
 });
 
-test("the paths of a file that is read are whole", async () => {
+test("the paths of a loaded file are absolute", async () => {
   const key = write("k", "x");
   const { capabilities, execution } = await load(
     `${server}capabilities: [{ provider: OLLAMA, model: m, endpoint: "https://m", api_key_file: k }]\n` +

@@ -8,8 +8,9 @@ import { problemText } from "./problem-text.ts";
 import { type FileProblem, referenceProblems, withFullPaths } from "./references.ts";
 
 /**
- * Reads agents.yaml. It contains a token, so others must not be able to read it. Paths in it are relative to the file, so
- * that it can be copied together with what it names, and `~/` is the home of the user; the answer has them in full.
+ * Reads agents.yaml. It contains a token, so others must not be able to read it. Paths in it are relative to the file,
+ * so that it can be copied together with the files that it names, and `~/` is the home of the user; the result has
+ * absolute paths.
  */
 export async function loadAgentsFile(path: string, userHome = homedir()): Promise<AgentsFile> {
   const file = await loadYamlFile(path, { mustBePrivate: true });
@@ -32,7 +33,7 @@ function problemsOf(issue: z.core.$ZodIssue): FileProblem[] {
   return issue.keys.map((key) => ({ path: [...path, key], message: `is not a known key; ${issue.message}` }));
 }
 
-/** The first problem as the error, the others as a list below it. */
+/** Makes the first problem the error, and lists the others below it. */
 function refusal(file: YamlFile, problems: readonly FileProblem[]): WritError {
   const issues = problems
     .map(({ path, message }) => ({ key: path.join("."), line: lineNear(file, path), message }))

@@ -1,4 +1,4 @@
-/** One thing that the settings mean, as a sentence. A warning is something that works, but hardly as it was meant. */
+/** One effect of the settings, as a sentence. A warning is an effect that was probably not intended. */
 export type Meaning = { check: string; state: "ok" | "warning"; says: string };
 
 export function ok(check: string, says: string): Meaning {

@@ -2,7 +2,10 @@ import type { z } from "zod";
 
 type Issue = z.core.$ZodRawIssue;
 
-/** What is allowed at a key, as the end of a sentence that starts with the key. Never a value: it may be the token. */
+/**
+ * What is allowed at a key, as the end of a sentence that starts with the key. It never has the value, which may be the
+ * token.
+ */
 export function problemText(issue: Issue): string | undefined {
   switch (issue.code) {
     case "invalid_type":

@@ -4,7 +4,7 @@ import { readPrivateFile, readSmallFile } from "../../runtime/files/private-file
 import type { YamlPath } from "../../runtime/settings/yaml-file.ts";
 import type { AgentsFile } from "./agents-shape.ts";
 
-/** Something wrong at a key of the file, and what is allowed there. */
+/** A problem at a key of the file, and what is allowed there. */
 export type FileProblem = { path: YamlPath; message: string };
 
 /** The same file with every path in full. */
@@ -37,7 +37,7 @@ export function withFullPaths(file: AgentsFile, full: (path: string) => string):
   };
 }
 
-/** What is wrong with the files that it names: those that hold secrets must be there, and nobody else's to read. */
+/** The problems of the files that it names: files with secrets must exist, and only their owner may read them. */
 export async function referenceProblems({
   server,
   capabilities = [],
@@ -78,6 +78,7 @@ function certificateProblem(pem: string): string | undefined {
     new X509Certificate(pem);
     return undefined;
   } catch {
+    // OpenSSL's reason does not help a person who put another text there.
     return "must be a certificate in PEM";
   }
 }

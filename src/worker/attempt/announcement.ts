@@ -8,15 +8,15 @@ import type { HubCalls } from "../hub/hub-calls.ts";
 import { type RetryDeps, retryWhileAway } from "../hub/hub-presence.ts";
 
 /**
- * A job that ends before this is not announced: its end says when it started. The shortest timeout of a job is a second,
- * so its time need not be watched sooner either.
+ * A job that ends before this is not announced: the report of its end has the start time. The shortest timeout of a job
+ * is a second, so its time need not be watched sooner either.
  */
 export const announceAfterMs = 20;
 const holdMsMax = 100;
 /** The first byte of a job that continues should be seen within some 5 ms; making the files and sending it take the rest. */
 const firstByteMs = 3;
 
-/** The kinds whose processes may be over in a moment. What others start lives long, or outside this worker. */
+/** The kinds whose processes may end in a moment. Processes of other kinds live long, or outside this worker. */
 const shortKinds: readonly string[] = ["exec", "exec_per_job", "handler"];
 
 /**
@@ -28,8 +28,8 @@ export function mayStartUnannounced(document: JobDocument): boolean {
 }
 
 /**
- * Whether all of it may be over in a moment, with nothing on disk before and after. Files that the job is given, or wants
- * to be kept, are on disk.
+ * Whether the whole attempt may end in a moment, with nothing on disk before and after. Input files and collected files
+ * are on disk.
  */
 export function mayBeShort(document: JobDocument): boolean {
   return isShortKind(document) && storagePolicyOf(document) === null;
@@ -41,8 +41,8 @@ function isShortKind({ run }: JobDocument): boolean {
 
 /**
  * How long output is held to see whether the process ends: a while, and only a moment once it has written something,
- * because somebody may be waiting to see it. Processes that run beside each other wait for each other, so each of them
- * may take longer.
+ * because a person may be waiting for it. Processes that run at the same time slow each other down, so each of them may
+ * take longer.
  */
 export function holdOf(jobsHeld: number): { holdMs: number; holdWrittenMs: number } {
   const othersMs = 2 * Math.max(0, jobsHeld - 1);
@@ -54,7 +54,7 @@ export function holdOf(jobsHeld: number): { holdMs: number; holdWrittenMs: numbe
 
 type AnnounceDeps = RetryDeps & { calls: Pick<HubCalls, "start">; clock: Clock };
 
-/** Tells the hub that an attempt has started: once, however many wait for it. Why: ADR 0009, ADR 0057. */
+/** Announces the start of an attempt to the hub: once, even if several callers wait for it. Why: ADR 0009, ADR 0057. */
 export class Announcement {
   readonly #deps: AnnounceDeps;
   readonly #held: HeldJob;
@@ -66,7 +66,7 @@ export class Announcement {
     this.#held = held;
   }
 
-  /** Whether the hub knows. */
+  /** Whether the hub has accepted it. */
   get isAccepted(): boolean {
     return this.#isAccepted;
   }
@@ -80,7 +80,7 @@ export class Announcement {
     return this.#made;
   }
 
-  /** Makes it after a while, unless the timer is cancelled; an attempt that the hub no longer wants ends then. */
+  /** Makes it after a while, unless the timer is cancelled. If the hub refuses it, the attempt ends. */
   makeLater(isolation: Isolation | undefined, { ms = announceAfterMs, onMade = () => {} } = {}): Timer {
     return this.#deps.clock.setTimer(() => {
       onMade();
@@ -91,7 +91,8 @@ export class Announcement {
   }
 
   /** Resolves when no call is in progress: a start that arrives after the end would look like one of an old attempt. */
-  async settle(): Promise<void> {
+  async whenIdle(): Promise<void> {
+    // The caller of `make` has handled its error.
     await this.#made?.catch(() => {});
   }
 }

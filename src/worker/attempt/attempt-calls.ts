@@ -16,12 +16,12 @@ export type Call = <R extends Route>(
   options: { signal: AbortSignal; timeoutMs?: number },
 ) => Promise<RouteAnswer<R>>;
 
-type FileWish = {
+type FileRequest = {
   jobToken: string;
   folderId: string;
   objectKey: string;
   method: "GET" | "PUT";
-  /** Of a file that will be put. */
+  /** The size of a file that will be put. */
   size?: number;
   sha256?: string;
 };
@@ -61,8 +61,8 @@ export function createAttemptCalls(call: Call, workerId: string) {
       return (await call(workerRoutes.issueJobToken, input, { signal })).body.job_token;
     },
 
-    /** A URL for one file of the job, asked for with its own token. */
-    async presignFile(lease: Lease, file: FileWish, signal: AbortSignal): Promise<PresignedUrl> {
+    /** Requests a URL for one file of the job, with the job's own token. */
+    async presignFile(lease: Lease, file: FileRequest, signal: AbortSignal): Promise<PresignedUrl> {
       const { jobToken, ...wish } = file;
       const headers = { authorization: `Bearer ${jobToken}` };
       const input = { params: jobOf(lease), headers, body: [wish] };

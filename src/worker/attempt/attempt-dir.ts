@@ -19,7 +19,7 @@ export async function makeAttemptDir(attemptDir: string): Promise<void> {
   await mkdir(jobWorkDir(attemptDir), { recursive: true, mode: 0o700 });
 }
 
-/** Takes the attempt's files away at once, whatever the job has left there. Never rejects. */
+/** Removes the attempt's files at once, even trees that cannot be deleted normally. Never rejects. */
 export async function removeAttemptDir(
   discards: Pick<DiscardFolder, "discard">,
   attemptDir: string,

@@ -16,14 +16,14 @@ import { StreamHash } from "./stream-hash.ts";
 
 type OutputDeps = ShipDeps & { logger: Logger };
 
-/** The output of one attempt: where it is written, and how it is sent to the hub. */
+/** The output of one attempt: written to files, and sent to the hub. */
 export class AttemptOutput {
   readonly #deps: OutputDeps;
   readonly #held: HeldJob;
   readonly #dir: string;
   readonly #bytesMax: number;
   readonly #secrets: AttemptSecrets;
-  /** For a job that runs inside the worker and was given secrets. */
+  /** Set for a job that runs inside the worker and has secrets. */
   #masker: Masker | undefined;
   readonly #shipments = new Map<OutputStream, Promise<void>>();
   readonly #hashes = new Map<OutputStream, StreamHash>();
@@ -46,22 +46,22 @@ export class AttemptOutput {
     this.#secrets = options.secrets;
   }
 
-  /** All that it wrote, if it was over before anything was sent. */
+  /** The whole output, if the attempt ended before anything was sent. */
   #small: SmallOutput | undefined;
 
-  /** It has ended, and nothing of this was sent or written to disk: it goes with the report of the end. */
+  /** Keeps the output of an ended attempt that was neither sent nor written to disk, for the report of its end. */
   keepSmall(output: SmallOutput): void {
     this.#small = output;
   }
 
-  /** What goes with the report of the end; undefined if there is nothing. */
+  /** The output for the report of the end; undefined if there is none. */
   get small(): SmallOutput | undefined {
     return this.#small !== undefined && this.#small.stdout.length + this.#small.stderr.length > 0
       ? this.#small
       : undefined;
   }
 
-  /** The hub does not take it with the report: it is sent like the output of a long job. */
+  /** Sends the small output like that of a long job, because the hub refuses it in the report. */
   async shipSmall(): Promise<void> {
     const small = this.#small;
     if (small === undefined) return;
@@ -94,8 +94,8 @@ export class AttemptOutput {
   }
 
   /**
-   * Adds the last lines of stderr, for a job that runs inside the worker. They go with the report of the end if the job
-   * has written nothing else. What is too long is cut: it must not change how the attempt has ended.
+   * Adds the last lines of stderr, for a job that runs inside the worker. They are sent with the report of the end if
+   * the job has written nothing else. A long text is cut, so that it does not change how the attempt has ended.
    */
   writeTrace(text: string): void {
     if (this.#isOver) return;
@@ -123,7 +123,7 @@ export class AttemptOutput {
     if (bytes.length > left) stopJob(this.#held, "output");
   }
 
-  /** Nothing more will be written. Resolves when the hub has everything, or when the output no longer matters. */
+  /** Ends the output. Resolves when the hub has everything, or when the output no longer matters. */
   async finish(): Promise<void> {
     const held = this.#isOver ? undefined : this.#masker?.end();
     if (held !== undefined && held.length > 0) this.#append(held);
@@ -134,7 +134,7 @@ export class AttemptOutput {
     await Promise.all(this.#shipments.values());
   }
 
-  /** The hub has taken only a part, because the rest is more than it allows. Valid after `finish`. */
+  /** Whether the hub has accepted only a part, because the rest exceeds its limit. Valid after `finish`. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
@@ -146,15 +146,15 @@ export class AttemptOutput {
   }
 
   /**
-   * Sends again what the hub has accepted and then lost; `has` is what it reports to have, undefined if it does not
-   * report it. Resolves when the hub has all of it again, or accepts no more: `sizes` are correct either way.
+   * Sends output again that the hub has accepted and then lost; `has` is the hub's report of what it has. Resolves when
+   * the hub has all of it again, or accepts no more: `sizes` are correct either way.
    */
   async shipAgain(has: OutputSizes = { stdout: 0, stderr: 0 }): Promise<void> {
     const again = (["stdout", "stderr"] as const).filter((stream) => has[stream] < this.#keptBytes(stream));
     await Promise.all(again.map((stream) => this.#mend(stream, has[stream])));
   }
 
-  /** The SHA-256 of what the hub has of a stream. Valid after `finish`. */
+  /** The SHA-256 of the hub's part of a stream. Valid after `finish`. */
   hashOf(stream: OutputStream): Promise<string> {
     const small = this.#small?.[stream];
     if (small !== undefined && small.length > 0) return Promise.resolve(sha256Hex(small));
@@ -173,7 +173,7 @@ export class AttemptOutput {
     this.#hashes.get(stream)?.jump(offset);
     const wasRefused = this.#isRefused;
     await this.#ship(stream, { offset, bytesMax });
-    // The hub had all of it once, so the job has kept its limit.
+    // The hub had all of it once, so the job did not exceed its limit.
     this.#isRefused = wasRefused;
     const left = this.#keptBytes(stream);
     if (left === bytesMax || this.#held.gone.signal.aborted) return;

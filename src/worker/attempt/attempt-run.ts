@@ -33,7 +33,7 @@ import { ProgressReporter } from "./report-progress.ts";
 import type { RunDeps } from "./run-job.ts";
 import type { StopNotice } from "./stop-notice.ts";
 
-/** Where an attempt works, and what the hub is told of it. */
+/** The parts of an attempt: its directory, and its reports to the hub. */
 type AttemptParts = {
   dir: string;
   output: AttemptOutput;
@@ -43,14 +43,14 @@ type AttemptParts = {
   trace: AttemptTrace;
 };
 
-/** The run of one attempt: what its runner is given, and what is noted when the runner calls back. */
+/** The run of one attempt: the context of its runner, and the facts that the runner's callbacks record. */
 export class AttemptRun {
   readonly #deps: RunDeps;
   readonly #held: HeldJob;
   readonly #parts: AttemptParts;
   readonly #progress: ProgressReporter;
   readonly #timers: Timer[] = [];
-  /** When it started, by the clock that nobody sets. */
+  /** When it started, by the monotonic clock. */
   #sinceMs = 0;
   #isolation: Isolation | undefined;
   #isInProcess = false;
@@ -64,7 +64,7 @@ export class AttemptRun {
     this.#progress = new ProgressReporter(deps, held, () => parts.announcement.make());
   }
 
-  /** A function inside the worker, and no process of its own. */
+  /** Whether it is a function inside the worker, without a process of its own. */
   get isInProcess(): boolean {
     return this.#isInProcess;
   }
@@ -121,7 +121,7 @@ export class AttemptRun {
     this.#timers.push(this.#watchFunction());
   }
 
-  /** What it takes to fetch and keep the files of a job that has some. */
+  /** The parts for fetching and keeping the files of a job that has some. */
   #filesOf(document: JobDocument): FileAttempt | undefined {
     if (storagePolicyOf(document) === null) return undefined;
     const jobToken = jobTokenSource(this.#deps, this.#held);
@@ -170,7 +170,7 @@ export class AttemptRun {
     };
   }
 
-  /** From here on its time and its output are watched, and the hub learns of a start that it does not know yet. */
+  /** From here on the time and the output are watched, and the start is announced if the hub does not know it yet. */
   #watchProcess(): void {
     const { announcement, output } = this.#parts;
     const runningMs = this.#deps.clock.monotonicMs() - this.#sinceMs;
@@ -194,7 +194,7 @@ export class AttemptRun {
   }
 }
 
-/** Why an attempt that has waited for its turn must not start; null if it may. */
+/** Why an attempt that has waited for a slot must not start; null if it may. */
 function refusalToStart({ heartbeat }: RunDeps, held: HeldJob): RunOutcome | null {
   const mayStart = heartbeat.mayStart(held.key);
   const { signal } = held.stop;
@@ -202,7 +202,7 @@ function refusalToStart({ heartbeat }: RunDeps, held: HeldJob): RunOutcome | nul
   return mayStart ? null : { kind: "released", reason: "its lease was not renewed before it could start" };
 }
 
-/** A function runs inside the worker, and nothing is prepared on disk for it. */
+/** Refuses files for a function, which runs inside the worker without a directory. */
 function refuseFiles({ run, type }: JobDocument): void {
   if (run.inputs === undefined && run.collect === undefined) return;
   const reason = `the handler of ${type} is a function of the worker's program, which has no input or output files`;
@@ -216,7 +216,7 @@ function armTimeout({ clock }: RunDeps, held: HeldJob, runningMs = 0): Timer {
 }
 
 /**
- * Ends of a run that are not an outcome of the job itself: refusals, a stop before the start, trouble of this machine.
+ * The outcome of an error that is not the job's own: a refusal, a stop before the start, or a fault of this machine.
  */
 function outcomeOfError(deps: RunDeps, held: HeldJob, error: unknown): RunOutcome {
   const { signal } = held.stop;

@@ -3,13 +3,13 @@ import { formatTraceparent } from "../../core/trace-context.ts";
 import type { RunOutcome } from "../../runners/runner.ts";
 import { newSpanId, spanOfJob, type Telemetry } from "../../runtime/telemetry/telemetry.ts";
 
-type Ended = { outcome: RunOutcome; startedAtMs: number | null; endedAtMs: number; reportedAtMs: number };
+type EndFacts = { outcome: RunOutcome; startedAtMs: number | null; endedAtMs: number; reportedAtMs: number };
 
-/** What an attempt adds to the trace of its job: a span for the run, and below it one for the report. Why: ADR 0071. */
+/** Adds an attempt to the trace of its job: a span for the run, and below it one for the report. Why: ADR 0071. */
 export class AttemptTrace {
   readonly #telemetry: Telemetry;
   readonly #workerId: string;
-  /** Made when something is recorded: without a collector a random number for each attempt would serve nobody. */
+  /** Created when a span is recorded: without a collector no attempt needs one. */
   #spanId: string | undefined;
   #document: JobDocument | undefined;
 
@@ -18,7 +18,7 @@ export class AttemptTrace {
     this.#workerId = workerId;
   }
 
-  /** What the process finds as TRACEPARENT: its spans belong below the run, if the run is recorded. */
+  /** Returns the TRACEPARENT of the process: its spans are below the run, if the run is recorded. */
   begin(document: JobDocument): string | undefined {
     this.#document = document;
     if (!this.#telemetry.isOn) return document.traceparent;
@@ -27,7 +27,7 @@ export class AttemptTrace {
     return span === null ? document.traceparent : formatTraceparent(span);
   }
 
-  end(attempt: number, { outcome, startedAtMs, endedAtMs, reportedAtMs }: Ended): void {
+  end(attempt: number, { outcome, startedAtMs, endedAtMs, reportedAtMs }: EndFacts): void {
     if (this.#document === undefined || this.#spanId === undefined) return;
     const run = spanOfJob(this.#document, this.#spanId);
     if (run === null) return;

@@ -13,13 +13,13 @@ type FetchedInputs = { inputsDir?: string; stdinFile?: string };
 type StoredFile = { folder_id: string; object_key: string; sha256: string };
 
 const fetchesAtOnce = 4;
-/** Readable and executable for the job's user, and not writable for anybody: some inputs are programs. */
+/** Readable and executable for the job's user, and not writable for any user: some inputs are programs. */
 const inputMode = 0o555;
 
 /**
- * Fetches the inputs that a document names into the attempt's directory, before the job starts. Each must have the SHA-256
- * that the document was signed with. Throws a RunFailure: one that is retried if storage was at fault, and one that is not
- * if there is no such file or its bytes are others. Why: ADR 0042.
+ * Fetches the inputs that a document names into the attempt's directory, before the job starts. Each must have the
+ * SHA-256 that the document was signed with. Throws a RunFailure, which is retried if storage was at fault, and is
+ * final if the file does not exist or has other bytes. Why: ADR 0042.
  */
 export async function fetchInputs(
   deps: FileDeps,
@@ -46,33 +46,33 @@ export async function fetchInputs(
   return fetched;
 }
 
-type Wanted = { file: StoredFile; target: string; name: string; bytesMax?: number };
+type InputFile = { file: StoredFile; target: string; name: string; bytesMax?: number };
 
-async function fetchFile(deps: FileDeps, attempt: FileAttempt, wanted: Wanted): Promise<void> {
-  const { file, target, bytesMax } = wanted;
+async function fetchFile(deps: FileDeps, attempt: FileAttempt, input: InputFile): Promise<void> {
+  const { file, target, bytesMax } = input;
   const { folder_id: folderId, object_key: objectKey, sha256 } = file;
   const handle = await open(target, "wx", 0o600);
   try {
     const askUrl = () => fileUrl(deps, attempt, { folderId, objectKey, method: "GET", sha256 });
     await downloadFile(deps.transfer, { target: handle, askUrl, sha256, bytesMax, signal: attempt.signal });
   } catch (error) {
-    // What is reported of the attempt needs room on the same disk.
+    // The report of the attempt needs room on the same disk. If this fails, the directory is removed later.
     await handle.truncate(0).catch(() => {});
-    throw failureOf(asTransferFailure(error), wanted);
+    throw failureOf(asTransferFailure(error), input);
   } finally {
     await handle.close();
   }
   await chmod(target, inputMode);
 }
 
-/** A disk that is full is a reason to try elsewhere, not to give the job back again and again. */
+/** A full disk is a reason to retry elsewhere, not to release the job repeatedly. */
 function asTransferFailure(error: unknown): TransferFailure {
   if (error instanceof TransferFailure) return error;
   if (!hasCode(error, "ENOSPC", "EDQUOT", "EFBIG", "EIO")) throw error;
   return new TransferFailure("unavailable", `the worker cannot write it (${codeOf(error)})`);
 }
 
-function failureOf({ problem, message }: TransferFailure, { file, name }: Wanted): RunFailure {
+function failureOf({ problem, message }: TransferFailure, { file, name }: InputFile): RunFailure {
   const what = `${name} (${file.folder_id}/${file.object_key})`;
   if (problem === "missing") {
     return new RunFailure("INVALID_JOB", "NO_SUCH_INPUT", `${what} cannot be had: ${message}`);

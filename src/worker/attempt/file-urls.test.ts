@@ -5,7 +5,7 @@ import { silentLogger } from "../../runtime/log/logger.ts";
 import { HubPresence } from "../hub/hub-presence.ts";
 import { fileUrl } from "./file-urls.ts";
 
-/** Asks for a file that is not there; the hub takes only the second token. */
+/** Requests a file that does not exist; the hub accepts only the second token. */
 function ask(method: "GET" | "PUT", refusal: WritError): Promise<unknown> {
   const clock = handClock();
   const presignFile = async (_: unknown, { jobToken }: { jobToken: string }) => {
@@ -19,11 +19,11 @@ function ask(method: "GET" | "PUT", refusal: WritError): Promise<unknown> {
   };
   const jobToken = { get: async () => "old", renew: async () => "new" };
   const { signal } = new AbortController();
-  const wish = { folderId: "f", objectKey: "k", method };
-  return fileUrl(deps as never, { held: { lease: {} }, jobToken, signal } as never, wish);
+  const request = { folderId: "f", objectKey: "k", method };
+  return fileUrl(deps as never, { held: { lease: {} }, jobToken, signal } as never, request);
 }
 
-test("what the hub answers to a renewed token is understood like an answer to the first", async () => {
+test("an answer to a renewed token is handled like an answer to the first", async () => {
   const missing = ask("GET", new WritError("NOT_FOUND", "there is no such file"));
   await expect(missing).rejects.toMatchObject({ name: "TransferFailure", problem: "missing" });
   const refused = ask("PUT", new WritError("QUOTA_EXCEEDED", "the folder is full"));

@@ -8,20 +8,30 @@ import { type RetryDeps, retryWhileAway } from "../hub/hub-presence.ts";
 
 export type FileDeps = RetryDeps & { calls: Pick<HubCalls, "presignFile">; transfer: TransferDeps };
 
-/** The attempt whose files are moved. */
+/** The attempt whose files are transferred. */
 export type FileAttempt = { held: HeldJob; jobToken: JobTokenSource; signal: AbortSignal };
 
-type Wish = { folderId: string; objectKey: string; method: "GET" | "PUT"; size?: number; sha256?: string };
+type FileRequest = {
+  folderId: string;
+  objectKey: string;
+  method: "GET" | "PUT";
+  size?: number;
+  sha256?: string;
+};
 
 /**
- * Asks the hub for a fresh URL, for as long as the hub is away. A refusal that concerns only this file is thrown as a
- * TransferFailure, any other, such as a lost lease, as it is.
+ * Requests a fresh URL from the hub, and retries while the hub is away. A refusal of this file is thrown as a
+ * TransferFailure; any other error, for example a lost lease, is thrown unchanged.
  */
-export async function fileUrl(deps: FileDeps, attempt: FileAttempt, wish: Wish): Promise<PresignedUrl> {
+export async function fileUrl(
+  deps: FileDeps,
+  attempt: FileAttempt,
+  request: FileRequest,
+): Promise<PresignedUrl> {
   const { held, jobToken, signal } = attempt;
   return retryWhileAway(deps, signal, async (callSignal) => {
     const ask = (token: string) =>
-      deps.calls.presignFile(held.lease, { ...wish, jobToken: token }, callSignal);
+      deps.calls.presignFile(held.lease, { ...request, jobToken: token }, callSignal);
     try {
       return await ask(await jobToken.get()).catch(async (error: unknown) => {
         // The key that signed it was revoked, or this machine was asleep.
@@ -29,7 +39,7 @@ export async function fileUrl(deps: FileDeps, attempt: FileAttempt, wish: Wish):
         throw error;
       });
     } catch (error) {
-      throw refusalOf(error, wish);
+      throw refusalOf(error, request);
     }
   });
 }
@@ -37,7 +47,7 @@ export async function fileUrl(deps: FileDeps, attempt: FileAttempt, wish: Wish):
 const gone = ["NOT_FOUND", "FILE_REMOVED"];
 const refused = ["PERMISSION_DENIED", "INVALID_ARGUMENT", "QUOTA_EXCEEDED", "STORAGE_FULL", "TOO_LARGE"];
 
-function refusalOf(error: unknown, { method }: Wish): unknown {
+function refusalOf(error: unknown, { method }: FileRequest): unknown {
   if (!(error instanceof WritError) || ![...gone, ...refused].includes(error.code)) return error;
   const isMissing = method === "GET" && [...gone, "PERMISSION_DENIED"].includes(error.code);
   return new TransferFailure(isMissing ? "missing" : "refused", `${error.code}: ${error.message}`);

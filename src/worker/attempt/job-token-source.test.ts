@@ -41,7 +41,7 @@ function sourceOn(clock: HandClock, { jobToken, issue }: { jobToken?: string; is
   return { source, asked, held };
 }
 
-test("when the lease is lost there is no fresh token, and the job is ended", async () => {
+test("when the lease is lost, the hub issues no token and the job is ended", async () => {
   const issue = (): never => {
     throw new WritError("LEASE_LOST", "another attempt holds it");
   };
@@ -58,7 +58,7 @@ test("a job without an output location has no job token", async () => {
   expect(contexts[0]?.jobToken).toBeUndefined();
 });
 
-test("the token of the claim is used for a third of the lease, then the hub is asked for a fresh one", async () => {
+test("the token of the claim is used for a third of the lease, and then the hub issues a fresh one", async () => {
   const clock = handClock();
   const { source, asked } = sourceOn(clock, { jobToken: "claimed" });
   expect(await source.get()).toBe("claimed");
@@ -70,7 +70,7 @@ test("the token of the claim is used for a third of the lease, then the hub is a
   expect(asked).toHaveLength(1);
 });
 
-test("O-14: a token that says how long it is valid is used for a third of that", async () => {
+test("O-14: a token with its own lifetime is used for a third of it", async () => {
   const clock = handClock();
   const payload = {
     jobId: "01890a5d-ac96-774b-bcce-b302099a8057",
@@ -90,12 +90,12 @@ test("O-14: a token that says how long it is valid is used for a third of that",
   expect(asked).toHaveLength(1);
 });
 
-test("a claim without a token is no reason to have none", async () => {
+test("the hub issues a token for a claim that came without one", async () => {
   const { source } = sourceOn(handClock());
   expect(await source.get()).toBe("fresh 1");
 });
 
-test("a token that the hub has refused can be renewed before its time", async () => {
+test("a token that the hub refused is renewed early", async () => {
   const { source } = sourceOn(handClock(), { jobToken: "claimed" });
   expect(await source.renew()).toBe("fresh 1");
   expect(await source.get()).toBe("fresh 1");
@@ -114,7 +114,7 @@ test("the claim's token reaches the runner, and the hub's route gives the next o
   expect(call?.body).toEqual({ worker_id: "w1", attempt: 1, token: "token-of-job-1-0000" });
 });
 
-test("a job finds its token in no environment, command line, file or log", async () => {
+test("a job's token is in no environment, command line, file or log", async () => {
   const logger = openLogger({ file: join(stage.home, "worker.log"), level: "trace" });
   const look =
     "env; tr '\\0' '\\n' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/self/cmdline; cat /work/* || cat ./*";
@@ -136,7 +136,7 @@ function filesBelow(dir: string): string[] {
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
 }
 
-/** Runs nothing, and keeps what it was given. */
+/** Runs nothing, and keeps the contexts that it receives. */
 function witness(contexts: RunContext[]): Runner {
   return {
     kind: "exec",

@@ -9,8 +9,8 @@ type JobTokenDeps = RetryDeps & { calls: Pick<HubCalls, "issueJobToken"> };
 
 /**
  * The job token of one attempt: the one that came with the claim, and later those that the hub issues on request. A
- * token is used for a third of its life, so that it has some left wherever it is used. This is measured with this
- * machine's own clock, because the hub's may differ. A hub of 0.1 makes tokens that last as long as the lease.
+ * token is used for a third of its life, so that it is still valid for a while where it is used. This is measured with
+ * this machine's own clock, because the hub's may differ. A hub of 0.1 makes tokens that last as long as the lease.
  * Why: ADR 0092.
  */
 export function jobTokenSource(deps: JobTokenDeps, held: HeldJob): JobTokenSource {
@@ -34,7 +34,7 @@ export function jobTokenSource(deps: JobTokenDeps, held: HeldJob): JobTokenSourc
       renewing = undefined;
     }
   };
-  // Many files may be waiting for it; they share one call.
+  // Several files may wait for it, and share one call.
   const renew = (): Promise<string> => (renewing ??= askHub());
 
   return {

@@ -11,14 +11,14 @@ function keepAfter(reason: StopReason, outcome: RunOutcome): Promise<RunOutcome>
   return keepOutputs({} as never, attempt as never, { document, outcome, dir: "/nowhere" } as never);
 }
 
-test("a job that was stopped before its files were kept is not completed without them", async () => {
+test("a job that is stopped before its files are kept does not complete without them", async () => {
   expect(await keepAfter("drain", succeeded)).toMatchObject({ kind: "released" });
   expect(await keepAfter("lost", succeeded)).toMatchObject({ kind: "released" });
   expect(await keepAfter("cancelled", succeeded)).toMatchObject({ kind: "failed", code: "CANCELLED" });
   expect(await keepAfter("timeout", succeeded)).toMatchObject({ kind: "failed", code: "TIMEOUT" });
 });
 
-test("one that had failed by itself keeps its reason", async () => {
+test("a job that failed by itself keeps its reason", async () => {
   const failed = { kind: "failed", code: "EXECUTION_ERROR", reason: "exit code 3" } as RunOutcome;
   expect(await keepAfter("drain", failed)).toBe(failed);
 });

@@ -6,13 +6,12 @@ import { type RunOutcome, stoppedOutcome, stopReasonOf } from "../../runners/run
 import { jobWorkDir } from "./attempt-dir.ts";
 import { type FileAttempt, type FileDeps, fileUrl } from "./file-urls.ts";
 
-type Ended = Exclude<RunOutcome, { kind: "released" }>;
+type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 
 /**
- * Puts the files that an attempt wants to be kept into storage, whether it succeeded or not, and adds them to its outcome.
- * A file that cannot be kept fails the attempt: nobody should find out later that a completed job has lost its files. The
- * result is kept then too. An attempt that was stopped from outside keeps nothing more than what has arrived.
- * Why: ADR 0042.
+ * Stores the files that an attempt should keep, whether it succeeded or not, and adds them to its outcome. A file that
+ * cannot be stored fails the attempt, because a completed job must have its files; its result is kept. An attempt that
+ * was stopped from outside keeps only the files that have arrived. Why: ADR 0042.
  */
 export async function keepOutputs(
   deps: FileDeps,
@@ -35,18 +34,24 @@ export async function keepOutputs(
   return signal.aborted ? stopped(attempt, outcome, kept.stored) : withFiles(outcome, kept);
 }
 
-/** It has ended by itself, but not all of its files have arrived: it is given back, or has failed for the reason of the stop. */
+/**
+ * The outcome of an attempt that ended by itself without all of its files stored: released, or failed for the reason of
+ * the stop.
+ */
 function stopped(
   { held, signal }: FileAttempt,
-  outcome: Ended,
-  stored: NonNullable<Ended["outputFiles"]>,
+  outcome: EndedOutcome,
+  stored: NonNullable<EndedOutcome["outputFiles"]>,
 ): RunOutcome {
   const end = stoppedOutcome(stopReasonOf(signal), held);
   if (end.kind !== "failed") return end;
   return { ...failedOutcome(outcome, end.reason), code: end.code, outputFiles: stored };
 }
 
-/** Of an agent's work only what the worker itself has checked is kept, and it lies where the agent could not put it. */
+/**
+ * Of an agent's work only files that the worker has checked are kept, from a directory that the agent could not write
+ * to.
+ */
 function placeOf({ run }: JobDocument, dir: string) {
   if (run.kind === "delegate") return { workDir: dir, outputName: changesName, collect: ["**"] };
   return { workDir: jobWorkDir(dir), outputName, collect: run.collect };

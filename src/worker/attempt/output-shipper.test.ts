@@ -58,7 +58,7 @@ function someBytes(length: number): Buffer {
   return Buffer.from(Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) % 256));
 }
 
-test("a lost lease ends the shipping", async () => {
+test("a lost lease ends the sending of output", async () => {
   writeFileSync(path, "hello");
   hub.intercept = () => ({
     status: 409,
@@ -67,7 +67,7 @@ test("a lost lease ends the shipping", async () => {
   await expect(ship()).rejects.toMatchObject({ code: "LEASE_LOST" });
 });
 
-test("a quota that is used up is not asked for again", async () => {
+test("a refusal because of the quota is not retried", async () => {
   writeFileSync(path, "hello");
   hub.intercept = () => ({
     status: 429,
@@ -77,7 +77,7 @@ test("a quota that is used up is not asked for again", async () => {
   expect(hub.calls).toHaveLength(1);
 });
 
-test("the signal ends a shipping that waits for a hub which is away", async () => {
+test("the signal ends the wait for a hub that is away", async () => {
   writeFileSync(path, "hello");
   hub.intercept = () => ({ status: 503 });
   const controller = new AbortController();
@@ -87,7 +87,7 @@ test("the signal ends a shipping that waits for a hub which is away", async () =
   await expect(shipping).rejects.toThrow();
 });
 
-test("every byte arrives once, however often the hub fails in between", async () => {
+test("every byte arrives once although the hub fails in between", async () => {
   const bytes = someBytes(1_500_000);
   writeFileSync(path, bytes);
   let turn = 0;
@@ -96,17 +96,17 @@ test("every byte arrives once, however often the hub fails in between", async ()
   expect(arrived().equals(bytes)).toBe(true);
 });
 
-test("an answer that was lost on the way does not write anything twice", async () => {
+test("a lost answer does not make bytes arrive twice", async () => {
   const bytes = someBytes(700_000);
   writeFileSync(path, bytes);
-  // The hub has taken the first chunk, but the worker has not heard of it.
+  // The hub has accepted the first chunk, but its answer was lost.
   hub.outputs.set(`${lease.job_id}/output/stdout`, bytes.subarray(0, 256 * 1024));
   await ship();
   expect(arrived().equals(bytes)).toBe(true);
   expect(hub.calls.map(({ path }) => Number(path.split("=")[1])).slice(0, 2)).toEqual([0, 256 * 1024]);
 });
 
-test("a hub that has lost the end gets it again", async () => {
+test("a hub that has lost the end of the output receives it again", async () => {
   const bytes = someBytes(600_000);
   writeFileSync(path, bytes);
   let hasForgotten = false;
@@ -120,7 +120,7 @@ test("a hub that has lost the end gets it again", async () => {
   expect(arrived().equals(bytes)).toBe(true);
 });
 
-test("a hub that came back without what it had taken gets it again, though the job says nothing more", async () => {
+test("a hub that lost accepted output while it was away receives it again, although the job writes no more", async () => {
   const over = new AbortController();
   const presence = new HubPresence(silentLogger, systemClock);
   const shipping = ship({ ended: over.signal, presence });
@@ -133,13 +133,13 @@ test("a hub that came back without what it had taken gets it again, though the j
   expect(String(arrived())).toBe("hello");
 });
 
-test("a hub that was never away is not asked twice", async () => {
+test("a hub that was never away is not asked for its size a second time", async () => {
   writeFileSync(path, "hello");
   await ship();
   expect(hub.calls).toHaveLength(1);
 });
 
-test("a connection that is cut is taken up again", async () => {
+test("sending continues after a broken connection", async () => {
   const bytes = someBytes(600_000);
   writeFileSync(path, bytes);
   const { port } = hub;
@@ -153,7 +153,7 @@ test("a connection that is cut is taken up again", async () => {
   expect(arrived().equals(bytes)).toBe(true);
 });
 
-test("what is added later is shipped while it is written, and exactly the allowed bytes arrive", async () => {
+test("output is sent while it is written, and exactly the allowed bytes arrive", async () => {
   const over = new AbortController();
   const shipping = ship({ ended: over.signal, bytesMax: 8 });
   writeFileSync(path, "abc");

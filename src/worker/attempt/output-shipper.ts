@@ -10,13 +10,13 @@ type Shipment = {
   lease: Lease;
   stream: OutputStream;
   path: string;
-  /** Where to begin, if the hub has reported what it has (default: at the beginning). */
+  /** The offset to begin at, if the hub has reported what it has (default: 0). */
   offset?: number;
-  /** Never more than this is sent to the hub, whatever the file contains. */
+  /** At most this many bytes of the file are sent. */
   bytesMax: number;
   /** Aborted when nothing more will be written. */
   ended: AbortSignal;
-  /** Called with what the hub has accepted. */
+  /** Receives the bytes that the hub has accepted. */
   hash?: StreamHash;
   /** Aborted when the attempt's output no longer matters. */
   signal: AbortSignal;
@@ -41,7 +41,8 @@ export async function shipOutput(deps: ShipDeps, shipment: Shipment): Promise<vo
     const wasAway = deps.presence.absences !== absences && sent > 0;
     const atHub = isAtHub && wasAway ? await sendChunk(deps, shipment, nothingAt(sent)) : size;
     if (isAtHub && atHub === sent) return;
-    // The hub's count differs from ours: it already had our chunk, or it has lost some. It is right either way.
+    // The hub's count differs from the worker's: it already had the chunk, or it has lost some. The hub's count is
+    // right either way.
     surprises = atHub > offset ? 0 : surprises + 1;
     offset = atHub;
     shipment.hash?.jump(atHub);
@@ -68,7 +69,7 @@ async function shipFrom(deps: ShipDeps, shipment: Shipment, from: number): Promi
   return { sent: offset, size: offset, isAtHub: true };
 }
 
-/** Appends nothing, and is answered with the size like any other chunk. */
+/** An empty chunk, which the hub answers with the size like any other. */
 function nothingAt(offset: number): { offset: number; bytes: Uint8Array } {
   return { offset, bytes: new Uint8Array() };
 }
@@ -82,7 +83,7 @@ function sendChunk(
     try {
       return await deps.calls.appendOutput(lease, { stream, ...chunk }, callSignal);
     } catch (error) {
-      // Asking again does not change a limit: the job has written more than it may.
+      // A retry does not change the limit: the job has written more than it may.
       if (error instanceof WritError && error.code === "QUOTA_EXCEEDED") {
         throw new WritError("TOO_LARGE", error.message, error.details);
       }

@@ -30,7 +30,7 @@ function refusalOf(changes: object): unknown {
   }
 }
 
-test("P-01: a signed document with a path that leads out is a violation, and not merely unreadable", () => {
+test("P-01: a signed document with a path that leaves its root is a violation and not just unreadable", () => {
   const violation = ["SECURITY_VIOLATION", "PATH_TRAVERSAL_ATTEMPT"];
   for (const path of ["../etc", "src/../../x", "/etc/passwd", "%2e%2e/", ".git/hooks", ""])
     expect([path, refusalOf({ allowed_paths: [path] })]).toEqual([path, violation]);

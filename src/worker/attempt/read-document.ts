@@ -49,7 +49,7 @@ function notAccepted(reason: string): RunFailure {
   return new RunFailure("INVALID_JOB", "JOB_NOT_ACCEPTED", reason.slice(0, reasonCharsMax));
 }
 
-/** The hub lets no such document pass, so whoever signed it wanted something else than a hub does. */
+/** The hub accepts no such document, so its signer did not act like a hub. */
 function badPath(problem: string): RunFailure {
   return new RunFailure("SECURITY_VIOLATION", "PATH_TRAVERSAL_ATTEMPT", problem.slice(0, reasonCharsMax));
 }

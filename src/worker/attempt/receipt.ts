@@ -9,7 +9,7 @@ import { emptySha256 } from "../../signing/receipt.ts";
 import { receiptText } from "../../signing/receipt-text.ts";
 import type { VerifiedClaim } from "../../signing/verify-claim.ts";
 
-type Ended = Exclude<RunOutcome, { kind: "released" }>;
+type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 
 type AttemptFacts = {
   startedAtMs: number | null;
@@ -21,7 +21,7 @@ type AttemptFacts = {
 /** The receipt of an attempt, as the text that the worker signs. Why: ADR 0013, ADR 0075. */
 export function receiptOf(
   { lease, documentSha256 }: VerifiedClaim,
-  outcome: Ended,
+  outcome: EndedOutcome,
   facts: AttemptFacts,
 ): string {
   const resultJson = outcome.kind === "succeeded" ? outcome.resultJson : outcome.partialResultJson;
@@ -42,7 +42,7 @@ export function receiptOf(
   });
 }
 
-/** What the hub cannot know from the rest of the report; it writes the same text from both. */
+/** The parts that the hub cannot know from the rest of the report; it writes the same text from both. */
 export function partsOf(
   { documentSha256 }: VerifiedClaim,
   { startedAtMs, endedAtMs, stdoutSha256, stderrSha256 }: AttemptFacts,
@@ -58,7 +58,7 @@ export function partsOf(
   };
 }
 
-/** What a function that returns nothing has as its result. */
+/** The result of a function that returns nothing. */
 const nullSha256 = sha256Hex("null");
 
 /** A result that cannot be parsed has no canonical form; the hub will refuse it, and its hash with it. */

@@ -4,25 +4,25 @@ import type { Lease } from "../../signing/lease.ts";
 
 const reasonCharsMax = 4000;
 
-type Ended = Exclude<RunOutcome, { kind: "released" }>;
+type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 
 /**
- * What else the worker can tell of an attempt: how much output the hub has accepted, or all of it, when it started, and
+ * Further facts of an attempt's report: how much output the hub has accepted, or the output itself, the start time, and
  * that another attempt cannot help.
  */
-export type Told = {
+export type ReportFacts = {
   output?: OutputSizes;
   small_output?: SmallOutputText;
   started_at?: number;
   final?: true;
 };
-type Reported = Told & { receipt?: string; receipt_parts?: ReceiptParts };
+type Reported = ReportFacts & { receipt?: string; receipt_parts?: ReceiptParts };
 
 /** One outcome for the hub, as JSON text: results are included as they were written, to the byte. Why: ADR 0075. */
-export function reportItem(lease: Lease, outcome: Ended, told: Reported = {}): string {
+export function reportItem(lease: Lease, outcome: EndedOutcome, facts: Reported = {}): string {
   const { job_id, attempt, token } = lease;
   const { exitCode: exit_code, usage, isolation, outputFiles: output_files } = outcome;
-  const common = { job_id, attempt, token, exit_code, usage, isolation, output_files, ...told };
+  const common = { job_id, attempt, token, exit_code, usage, isolation, output_files, ...facts };
   if (outcome.kind === "succeeded") return withJson(common, "result", outcome.resultJson);
   const { code, detail = outcome.ownCode, partialResultJson } = outcome;
   const reason = outcome.reason.slice(0, reasonCharsMax).toWellFormed();

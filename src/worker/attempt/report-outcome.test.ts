@@ -8,7 +8,7 @@ import { endingOf, exec, output, setStage, start } from "../worker-stage.testing
 const stage = setStage();
 const says = (text: string, number = 1) => exec(number, ["sh", "-c", `printf ${text}; printf oops >&2`]);
 
-test("an end that the hub refuses for another reason is not said again in the same words", async () => {
+test("an end that the hub refuses for another reason is not reported again unchanged", async () => {
   const ends = refuseEnds(() => ({
     code: "INVALID_ARGUMENT",
     message: "exit_code: must not be",
@@ -20,7 +20,7 @@ test("an end that the hub refuses for another reason is not said again in the sa
   expect(ends).toMatchObject([{ exit_code: 0 }, { code: "EXECUTION_ERROR" }]);
 });
 
-test("a hub that asks for output for ever gets the outcome all the same, without a claim about sizes", async () => {
+test("a hub that keeps requesting output receives the outcome without sizes", async () => {
   const ends = refuseEnds(({ output: told }) => (told === undefined ? null : lost({ stdout: 0, stderr: 0 })));
   stage.hub.queue = [says("hello")];
   await start(stage);
@@ -33,7 +33,7 @@ test("a hub that asks for output for ever gets the outcome all the same, without
   ]);
 });
 
-test("a hub that writes another receipt from its parts gets our text", async () => {
+test("a hub that writes another receipt from its parts receives the worker's text", async () => {
   const ends = refuseEnds(({ receipt_parts: parts }) =>
     parts === undefined ? null : wrongField("receipt_parts.sha256"),
   );
@@ -46,7 +46,7 @@ test("a hub that writes another receipt from its parts gets our text", async () 
   expect(sha256Hex(receipt)).toBe(parted!.receipt_parts.sha256);
 });
 
-test("a field that the hub refuses is not left out: the result becomes a failure that says so", async () => {
+test("a field that the hub refuses turns the result into a failure with that reason", async () => {
   const ends = refuseEnds(({ code }) => (code === undefined ? wrongField("output") : null));
   stage.hub.queue = [says("hello")];
   await start(stage);
@@ -57,7 +57,7 @@ test("a field that the hub refuses is not left out: the result becomes a failure
   expect(ends).toHaveLength(2);
 });
 
-test("a hub that takes no more of what it has lost is told what it has, and the receipt says the same", async () => {
+test("a hub that refuses output that it has lost receives the sizes that it has, also in the receipt", async () => {
   const ends = refuseEnds(() => (ends.length === 0 ? forget("he") : null));
   const refuseRest = stage.hub.intercept;
   stage.hub.intercept = (call) =>
@@ -74,7 +74,7 @@ test("a hub that takes no more of what it has lost is told what it has, and the 
   });
 });
 
-test("output that the hub refuses only after the end means the same as during the run: OUTPUT_LIMIT", async () => {
+test("output that the hub refuses after the end counts as OUTPUT_LIMIT, as during the run", async () => {
   const tooLarge = { code: "TOO_LARGE", message: "", request_id: "" };
   stage.hub.intercept = ({ path, body }) => {
     if (path.includes("/output/stdout")) return { status: 413, body: { error: tooLarge } };
@@ -91,7 +91,7 @@ test("output that the hub refuses only after the end means the same as during th
   expect(await endingOf(stage, 2)).toMatchObject({ detail: "WORKER_EXIT_ERROR", exit_code: 3 });
 });
 
-test("a hub that has lost output gets the rest from the worker's copy, then the same end again", async () => {
+test("a hub that has lost output receives the rest from the worker's copy, and then the same end again", async () => {
   const copy = join(stage.home, "work", "jobs", testJobId(1), "1", "stdout.log");
   const ends = refuseEnds(() => {
     if (ends.length > 0) return null;
@@ -111,7 +111,7 @@ test("a hub that has lost output gets the rest from the worker's copy, then the 
   expect(existsSync(copy)).toBe(false);
 });
 
-test("what a function has logged is sent again too; one that says nothing makes no claim", async () => {
+test("the log of a function is sent again too, and a function without a log reports no sizes", async () => {
   const ends = refuseEnds(() => (ends.length === 0 ? forget("") : null));
   stage.hub.queue = [testJob(1, { kind: "handler" }, { document: { type: "log" } })];
   await start(stage, { handlers: { log: (_, context) => context.log("heard"), still: () => 1 } });

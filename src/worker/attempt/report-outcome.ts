@@ -7,32 +7,32 @@ import { type ReleaseDeps, releaseLease } from "../claims/release-lease.ts";
 import type { HubCalls } from "../hub/hub-calls.ts";
 import type { AttemptOutput } from "./attempt-output.ts";
 import { partsOf, receiptOf } from "./receipt.ts";
-import { reportItem, type Told } from "./report-item.ts";
+import { type ReportFacts, reportItem } from "./report-item.ts";
 import type { Reported, ResultReporter } from "./report-results.ts";
 
 type OutcomeDeps = ReleaseDeps & {
   calls: Pick<HubCalls, "accepts">;
   reporter: Pick<ResultReporter, "report">;
-  /** No process can be caged here at present. */
+  /** Called when no process can be caged on this host at present. */
   onSandboxDown(reason: string): void;
 };
 
 type EndFacts = {
   startedAtMs: number | null;
-  /** The hub does not know yet that a process has started. */
+  /** Whether the hub does not know yet that a process has started. */
   isUnannounced?: boolean;
   endedAtMs: number;
   output: Pick<AttemptOutput, "sizes" | "isRefused" | "shipAgain" | "hashOf" | "small" | "shipSmall">;
 };
 
-type Ended = Exclude<RunOutcome, { kind: "released" }>;
+type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 
-/** A hub that loses what it was just sent a third time has no working disk; the outcome must not wait for that. */
+/** A hub that loses the same output a third time has no working disk; the outcome must not wait for it. */
 const shipAgainMax = 3;
 
 /**
- * Reports to the hub how an attempt has ended, with a receipt. Resolves when the hub has answered, or when the outcome
- * no longer matters, with what became of it. Why: ADR 0057, ADR 0114.
+ * Reports to the hub how an attempt has ended, with a receipt. Resolves with the hub's answer, or when the outcome no
+ * longer matters. Why: ADR 0057, ADR 0114.
  */
 export async function reportOutcome(
   deps: OutcomeDeps,
@@ -63,42 +63,44 @@ export async function reportOutcome(
 }
 
 /**
- * The report contains how much output the hub has accepted, so that a hub that has lost some of it says so before it
- * accepts the end. It then gets the rest from our copy, and the end again. Little output is in the report itself; if that is
- * more than the hub allows, it is sent first, like that of a long job. A hub that writes another receipt from its parts gets
- * our text.
+ * The report contains how much output the hub has accepted, so that a hub that has lost some of it refuses the end. It
+ * then receives the rest from the worker's copy, and the end again. A small output is in the report itself; if it
+ * exceeds the hub's limit, it is sent first, like that of a long job. A hub that writes another receipt from its parts
+ * receives the worker's text.
  */
 async function reportEnd(
   deps: OutcomeDeps,
   held: HeldJob,
-  outcome: Ended,
+  outcome: EndedOutcome,
   facts: EndFacts,
 ): Promise<Reported> {
   const { output } = facts;
   const mayBeFinal = deps.calls.accepts("final");
   let isReceiptWhole = false;
-  // Each turn sends the receipt or the output in the other way, once, or the output that was lost once more.
+  // Each turn sends the receipt or the output in the other way, once, or sends lost output again.
   for (let shipped = 0; ; ) {
     const end = output.isRefused ? outputLimited(outcome) : outcome;
-    const told = toldOf(facts, end, { isSized: shipped < shipAgainMax, mayBeFinal });
-    const reported = await sendEnd(deps, held, end, { ...facts, told, isReceiptWhole });
+    const reportFacts = factsOf(facts, end, { isSized: shipped < shipAgainMax, mayBeFinal });
+    const reported = await sendEnd(deps, held, end, { ...facts, reportFacts, isReceiptWhole });
     if (reported.kind !== "refused") return reported;
     if (isAboutReceipt(reported) && !isReceiptWhole) {
       isReceiptWhole = true;
       continue;
     }
-    if (reported.code === "TOO_LARGE" && "small_output" in told) {
+    if (reported.code === "TOO_LARGE" && "small_output" in reportFacts) {
       await output.shipSmall();
       continue;
     }
-    if (reported.code !== "OUTPUT_INCOMPLETE" || !("output" in told)) return reported;
+    if (reported.code !== "OUTPUT_INCOMPLETE" || !("output" in reportFacts)) return reported;
     await output.shipAgain(outputSizes.safeParse(reported.details?.["output"]).data);
     shipped++;
   }
 }
 
-/** However soon the process ended, output that was cut means the same. One that has failed by itself keeps its reason. */
-function outputLimited(outcome: Ended): Ended {
+/**
+ * Cut output fails the attempt, even after the process has ended. An attempt that failed by itself keeps its reason.
+ */
+function outputLimited(outcome: EndedOutcome): EndedOutcome {
   if (outcome.kind === "failed") return outcome;
   const { usage, isolation, outputFiles, resultJson } = outcome;
   return {
@@ -113,12 +115,12 @@ function outputLimited(outcome: Ended): Ended {
   };
 }
 
-/** What the report contains besides the outcome. A hub of version 0.1 does not know that an end can be final. */
-function toldOf(
+/** The facts of the report besides the outcome. A hub of version 0.1 does not accept that an end is final. */
+function factsOf(
   { output, startedAtMs, isUnannounced }: EndFacts,
-  outcome: Ended,
+  outcome: EndedOutcome,
   { isSized, mayBeFinal }: { isSized: boolean; mayBeFinal: boolean },
-): Told {
+): ReportFacts {
   const isFinal = outcome.kind === "failed" && outcome.isFinal === true;
   return {
     ...(isFinal && mayBeFinal ? { final: true } : {}),
@@ -143,10 +145,10 @@ function toBase64({ buffer, byteOffset, byteLength }: Uint8Array): string {
 async function sendEnd(
   { reporter }: OutcomeDeps,
   { lease, claim, gone }: HeldJob,
-  outcome: Ended,
-  end: EndFacts & { told: Told; isReceiptWhole: boolean },
+  outcome: EndedOutcome,
+  end: EndFacts & { reportFacts: ReportFacts; isReceiptWhole: boolean },
 ): Promise<Reported> {
-  const { startedAtMs, endedAtMs, output, told, isReceiptWhole } = end;
+  const { startedAtMs, endedAtMs, output, reportFacts, isReceiptWhole } = end;
   const facts = {
     startedAtMs,
     endedAtMs,
@@ -156,7 +158,7 @@ async function sendEnd(
   const receipt = receiptOf(claim, outcome, facts);
   const sha256 = sha256Hex(receipt);
   const signed = isReceiptWhole ? { receipt } : { receipt_parts: partsOf(claim, facts, sha256) };
-  return reporter.report(reportItem(lease, outcome, { ...signed, ...told }), gone.signal, sha256);
+  return reporter.report(reportItem(lease, outcome, { ...signed, ...reportFacts }), gone.signal, sha256);
 }
 
 /** The text that the hub has written from the parts has another hash than ours. */

@@ -6,7 +6,7 @@ import { ProgressReporter } from "./report-progress.ts";
 
 const held = { lease: {}, gone: new AbortController() } as HeldJob;
 
-test("of the reports that waited for the announcement of the start, only the latest is sent", async () => {
+test("only the latest of the reports that waited for the announcement is sent", async () => {
   const clock = handClock();
   const announced = Promise.withResolvers<void>();
   const sent: number[] = [];
@@ -25,7 +25,7 @@ test("of the reports that waited for the announcement of the start, only the lat
   expect(sent).toEqual([30, 40]);
 });
 
-test("nothing is sent once the attempt is over", async () => {
+test("no progress is sent after the end of the attempt", async () => {
   const clock = handClock();
   const announced = Promise.withResolvers<void>();
   const sent: number[] = [];
@@ -38,7 +38,7 @@ test("nothing is sent once the attempt is over", async () => {
   expect(sent).toEqual([]);
 });
 
-test("progress that has not changed is sent once, and again if it was lost", async () => {
+test("unchanged progress is sent once, and again if the report was lost", async () => {
   const clock = handClock();
   const sent: unknown[] = [];
   let isAway = false;

@@ -15,8 +15,8 @@ export class ProgressReporter {
   readonly #held: HeldJob;
   readonly #announce: () => Promise<void>;
   #latest: Report | undefined;
-  /** The last one that the hub was told, as far as is known. */
-  #told: Report | undefined;
+  /** The last report that the hub received, as far as is known. */
+  #sent: Report | undefined;
   #pause: Timer | undefined;
   #deliveries = 0;
   #isOver = false;
@@ -45,12 +45,12 @@ export class ProgressReporter {
     const report = this.#latest;
     this.#latest = undefined;
     this.#pause = undefined;
-    if (report === undefined || this.#isOver || isSame(report, this.#told)) return;
-    this.#told = report;
+    if (report === undefined || this.#isOver || isSame(report, this.#sent)) return;
+    this.#sent = report;
     this.#pause = this.#deps.clock.setTimer(() => this.#send(), betweenMs);
     this.#deliver(report).catch(() => {
       // A lost progress report does not matter; the next one is newer, or is sent although it is the same.
-      if (this.#told === report) this.#told = undefined;
+      if (this.#sent === report) this.#sent = undefined;
     });
   }
 

@@ -24,7 +24,7 @@ function item(job: number): string {
   return JSON.stringify({ job });
 }
 
-test("a lost lease drops the one item and no other", async () => {
+test("a lost lease drops its item and no other", async () => {
   const lost = { code: "LEASE_LOST", message: "" };
   const reporter = reporterOn((items) =>
     items.map((text) => ({ job_id: null, ...(text === item(1) ? { error: lost } : {}) })),
@@ -33,7 +33,7 @@ test("a lost lease drops the one item and no other", async () => {
   expect(reports).toEqual([{ kind: "lost" }, { kind: "kept" }]);
 });
 
-test("one item that the hub cannot read does not hold up the others", async () => {
+test("an item that the hub cannot read does not delay the others", async () => {
   const reporter = reporterOn((items) => {
     if (items.includes(item(1))) throw new WritError("INVALID_JSON", "bad");
     return kept(items);
@@ -46,7 +46,7 @@ test("one item that the hub cannot read does not hold up the others", async () =
   ]);
 });
 
-test("what waits when the worker ends is given up", async () => {
+test("items that wait when the worker ends are given up", async () => {
   const quit = new AbortController();
   const reporter = reporterOn(() => {
     throw new WritError("HUB_UNREACHABLE", "away");
@@ -56,7 +56,7 @@ test("what waits when the worker ends is given up", async () => {
   expect(await reported).toEqual({ kind: "lost" });
 });
 
-test("endings are repeated until the hub answers", async () => {
+test("reports are repeated until the hub answers", async () => {
   let calls = 0;
   const reporter = reporterOn((items) => {
     if (++calls < 3) throw new WritError("HUB_UNREACHABLE", "away");
@@ -78,7 +78,7 @@ test("an item whose store was away is sent again by itself", async () => {
   expect(seen).toEqual([2, 1]);
 });
 
-test("what ends while a call is under way goes with the next one, at most 256 at a time", async () => {
+test("attempts that end during a call are reported with the next one, at most 256 at a time", async () => {
   const sizes: number[] = [];
   const first = Promise.withResolvers<void>();
   const reporter = reporterOn(async (items) => {

@@ -2,10 +2,10 @@ import { hasCode, isRetryableCode, WritError } from "../../core/errors.ts";
 import type { HubCalls, ResultAnswer } from "../hub/hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps, retryWhileAway } from "../hub/hub-presence.ts";
 
-/** The fate of a reported outcome. */
+/** The result of a report. */
 export type Reported =
   | { kind: "kept" }
-  /** Another attempt has started, or the job has ended, in between. */
+  /** Another attempt has started, or the job has ended, in the meantime. */
   | { kind: "lost" }
   | { kind: "refused"; code: string; message: string; details?: Record<string, unknown> };
 
@@ -28,9 +28,9 @@ const itemsMax = 256;
 const bodyBytesMax = 7 * 1024 ** 2;
 
 /**
- * Reports how attempts have ended. Only one call is in progress; what ends meanwhile goes with the next one, so that a
- * busy worker needs few calls and an idle one does not wait. How many can wait is bounded by how many jobs a worker
- * holds.
+ * Reports how attempts have ended. Only one call is in progress; attempts that end meanwhile are reported with the next
+ * one, so that a busy worker needs few calls and an idle one does not wait. How many can wait is bounded by how many
+ * jobs a worker holds.
  */
 export class ResultReporter {
   readonly #deps: ReporterDeps;
@@ -40,7 +40,7 @@ export class ResultReporter {
   /** Responses in a row that asked to try some item again. */
   #refusals = 0;
 
-  /** When the signal is aborted, everything that still waits is given up as lost. */
+  /** When the signal is aborted, all waiting items are given up as lost. */
   constructor(deps: ReporterDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#signal = signal;
@@ -48,8 +48,8 @@ export class ResultReporter {
   }
 
   /**
-   * `text` is the item as JSON, including its receipt if there is one, whose hash is signed. Resolves when the hub has answered for it; its
-   * own signal gives it up as lost.
+   * `text` is the item as JSON, including its receipt if there is one, whose hash is signed. Resolves when the hub has
+   * answered for it; the item's own signal gives it up as lost.
    */
   report(text: string, signal: AbortSignal, receiptSha256?: string): Promise<Reported> {
     if (signal.aborted || this.#signal.aborted) return Promise.resolve({ kind: "lost" });
@@ -57,7 +57,7 @@ export class ResultReporter {
       this.#waiting.push({ text, receiptSha256, bytes: Buffer.byteLength(text), signal, settle });
       if (this.#isSending) return;
       this.#isSending = true;
-      // What ends in the same turn of the event loop shares the call.
+      // Attempts that end in the same turn of the event loop share the call.
       setImmediate(() => void this.#sendAll());
     });
   }
@@ -115,8 +115,8 @@ export class ResultReporter {
       return;
     }
     this.#waiting.unshift(...again);
-    // The hub is there but its store is not; the next call would find the same.
     const { clock, random } = this.#deps;
+    // The hub is there but its store is not, so the next call waits. A stop ends the pause.
     await clock.sleep(hubPauseMs(this.#refusals++, random), this.#signal).catch(() => {});
   }
 

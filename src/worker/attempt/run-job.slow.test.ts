@@ -26,7 +26,7 @@ test("a job signed by a key that the worker does not trust is reported and not r
   expect(existsSync(marker)).toBe(false);
 });
 
-test("O-10 a batch with one altered document is reported once, as a whole, and nothing of it runs", async () => {
+test("O-10 a batch with one altered document is reported once, as a whole, and none of its jobs runs", async () => {
   const markers = [1, 2].map((number) => join(stage.home, `ran-${number}`));
   await start(stage);
   const jobs = markers.map((marker, index) => exec(index + 1, ["touch", marker]));
@@ -72,7 +72,7 @@ test("a batch with a lease for another worker is reported and not run", async ()
   expect(await refusal()).toMatchObject({ detail: "INVALID_SIGNATURE", jobs: [{}, {}] });
 });
 
-test("a lease that is over by the worker's clock is given back, not held against the job", async () => {
+test("a job whose lease has expired by the worker's clock is released and not failed", async () => {
   const longAgo = Math.floor(Date.now() / 1000) - 600;
   stage.hub.queue = [exec(1, ["true"], { lease: { issued_at_ts: longAgo, expires_at_ts: longAgo + 60 } })];
   await start(stage);
@@ -81,7 +81,7 @@ test("a lease that is over by the worker's clock is given back, not held against
   expect(release?.body).toMatchObject({ reason: expect.stringContaining("compare the clocks") });
 });
 
-test("a system clock that is set ahead just after the start costs no process its time", async () => {
+test("a system clock that is set ahead after the start does not shorten a process's time", async () => {
   let aheadMs = 0;
   const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
   const failpoint = async (name: string) => {
@@ -96,7 +96,7 @@ test("a system clock that is set ahead just after the start costs no process its
   expect(await endingOf(stage, 1)).toMatchObject({ exit_code: 0 });
 });
 
-test("an attempt that has been run before is refused as a replay, also after a restart", async () => {
+test("an attempt that has been run before is refused as a replay, even after a restart", async () => {
   const job = exec(1, ["true"]);
   stage.hub.queue = [job];
   const first = await start(stage);
@@ -178,7 +178,7 @@ test("a job that still runs when the hub refuses its late start is ended and not
   expect(stage.hub.endings).toEqual([]);
 });
 
-test("the hub learns of every start: from a call, or from the end of a job that was over before it", async () => {
+test("the hub learns of every start from a call or from the report of an early end", async () => {
   stage.hub.queue = [exec(1, ["true"]), exec(2, ["sleep", "1"])];
   await start(stage);
   const before = Date.now();
@@ -192,7 +192,7 @@ test("the hub learns of every start: from a call, or from the end of a job that 
   expect(stage.hub.pathsOf(new RegExp(`${testJobId(2)}/start$`))).toHaveLength(1);
 });
 
-test("a process job's output arrives before its result, and its files go", async () => {
+test("a process job's output arrives before its result, and its files are removed", async () => {
   stage.hub.queue = [exec(1, ["sh", "-c", "echo hello; echo oops >&2; echo '{\"n\":1.0}'"])];
   await start(stage);
   const ending = await endingOf(stage, 1);
@@ -209,7 +209,7 @@ test("a process job's output arrives before its result, and its files go", async
   expect(readdirSync(join(stage.home, "work", "jobs"))).toEqual([]);
 });
 
-test("a handler's result, log and failure code reach the hub, and a short one is never announced", async () => {
+test("a handler's result, log and failure code reach the hub, and a short job is never announced", async () => {
   stage.hub.queue = [
     testJob(1, { kind: "handler", params: { n: 2 } }, { document: { type: "double" } }),
     testJob(2, { kind: "handler" }, { document: { type: "refuse" } }),
@@ -240,7 +240,7 @@ test("a handler's result, log and failure code reach the hub, and a short one is
   expect(stage.hub.pathsOf(/\/start$/)).toEqual([]);
 });
 
-test("a handler that takes its time is announced, and a cancel reaches its signal", async () => {
+test("a slow handler is announced, and a cancel aborts its signal", async () => {
   stage.hub.queue = [testJob(1, { kind: "handler" }, { document: { type: "wait" } })];
   await start(stage, {
     handlers: {

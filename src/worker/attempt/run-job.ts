@@ -38,7 +38,7 @@ export type RunDeps = RetryDeps & {
   workLog: Pick<WorkLog, "claimed" | "ended">;
   ledger: Ledger;
   telemetry: Telemetry;
-  /** Names this process: a lease that is bound to another one is not for us. */
+  /** Names this process: a lease that is bound to another process is not for this one. */
   bootId: string;
   held: HeldJobs;
   heartbeat: Pick<Heartbeat, "setProcess" | "catchUp" | "mayStart">;
@@ -46,9 +46,9 @@ export type RunDeps = RetryDeps & {
   discards: Pick<DiscardFolder, "discard">;
   /** Aborted when the worker ends for good. */
   quit: AbortSignal;
-  /** Something is wrong with this machine, not with a job: take no more work for a while. */
+  /** Called for a fault of this machine and not of a job: the worker then claims nothing for a while. */
   onTrouble(error: unknown): void;
-  /** No process can be caged here at present. */
+  /** Called when no process can be caged on this host at present. */
   onSandboxDown(reason: string): void;
 };
 
@@ -69,22 +69,24 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     const run = new AttemptRun(deps, held, { dir, output, secrets, announcement, stopNotice, trace });
     const carried = await run.carryOut();
     const { isInProcess, startedAtMs } = run;
-    // Before anything is hashed, signed or told, and whichever part of the worker the outcome comes from.
+    // Masked before anything is hashed, signed or reported, for outcomes from every part of the worker.
     const outcome = secrets.maskOutcome(carried);
     const endedAtMs = deps.clock.nowMs();
     if (!isInProcess) deps.heartbeat.catchUp();
     held.phase = "ending";
-    // Only a process has something on disk, whose amount the slots bound; the end of a function frees its slot at once.
+    // Slots bound the files of processes on disk; a function has none, so its end frees its slot at once.
     if (isInProcess) freeSlot();
     if (stopReasonOf(held.stop.signal) === "lost") giveUpJob(held);
 
     await deps.failpoint("worker.afterRun");
     await output.finish();
-    await announcement.settle();
-    await stopNotice.settle();
-    // A job whose process has begun does not expire in the queue, and the hub cannot know that otherwise.
-    if (outcome.kind === "released" && !isInProcess && startedAtMs !== null)
+    await announcement.whenIdle();
+    await stopNotice.whenIdle();
+    // A job whose process has begun must not expire in the queue, so the hub must know of the start.
+    if (outcome.kind === "released" && !isInProcess && startedAtMs !== null) {
+      // A hub that is away, or refuses it, does not stop the release.
       await announcement.make().catch(() => {});
+    }
     await deps.failpoint("worker.beforeReport");
     const isUnannounced = !isInProcess && !announcement.isAccepted;
     const end = { startedAtMs, endedAtMs, output, isUnannounced };

@@ -4,14 +4,14 @@ import type { Logger } from "../../runtime/log/logger.ts";
 import type { HeldJob } from "../claims/held-jobs.ts";
 import type { HubCalls } from "../hub/hub-calls.ts";
 
-/** Most stopped jobs have little output left to send: then their end is reported by then, and needs no notice. */
+/** Most stopped jobs have little output left to send, so their end is reported before this and needs no notice. */
 const noticeAfterMs = 50;
 
 type NoticeDeps = { calls: Pick<HubCalls, "accepts" | "stopped">; clock: Clock; logger: Logger };
 
 /**
- * Tells the hub that the processes of a cancelled attempt are dead, if its end cannot be reported soon because output or
- * files still have to be sent: somebody waits for the stop.
+ * Tells the hub that the processes of a cancelled attempt are dead, if its end cannot be reported soon because output
+ * or files still have to be sent, for callers that wait for the stop.
  */
 export class StopNotice {
   readonly #deps: NoticeDeps;
@@ -26,8 +26,8 @@ export class StopNotice {
   }
 
   /**
-   * Nothing of the attempt is running any more, whether it was cancelled or will be while its output is sent. Only a
-   * process has an exit code; nothing else writes that much.
+   * Called when nothing of the attempt runs any more, even if it is cancelled only while its output is sent. Only a
+   * process has an exit code, and only a process writes that much.
    */
   makeLater(outcome: RunOutcome): void {
     if (outcome.kind === "released" || outcome.exitCode === undefined) return;
@@ -44,13 +44,13 @@ export class StopNotice {
   }
 
   /** Resolves when no call is in progress: one that arrives after the end would look like one of an old attempt. */
-  async settle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     this.#isSettled = true;
     this.#timer?.cancel();
     await this.#sent;
   }
 
-  /** Tried once: the end says the same. A hub of version 0.1 has only the end. */
+  /** Tried once, because the end reports the same. A hub of version 0.1 accepts only the end. */
   async #send(exitCode: number): Promise<void> {
     const { lease, gone } = this.#held;
     if (!this.#deps.calls.accepts("stopped")) return;

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readRange } from "../../output/folder/read-range.ts";
 
 /**
- * The SHA-256 of what the hub has of one stream, computed while it is sent. If the hub's count differed in between,
- * because a response was lost or because it lost something, the file is read once more at the end.
+ * The SHA-256 of the hub's part of one stream, computed while it is sent. If the hub's count differed in between,
+ * because a response or bytes were lost, the file is read once more at the end.
  */
 export class StreamHash {
   readonly #path: string;
@@ -30,12 +30,12 @@ export class StreamHash {
     this.#hashedBytes = this.#keptBytes;
   }
 
-  /** The hub reports that it has this much. */
+  /** Sets the size that the hub reports. */
   jump(size: number): void {
     this.#keptBytes = size;
   }
 
-  /** At the end; once more if the hub has lost something after it. */
+  /** Called at the end, and again if the hub has lost bytes after that. */
   async digest(): Promise<string> {
     if (this.#isWhole && this.#hashedBytes === this.#keptBytes) return this.#hash.copy().digest("hex");
     const again = createHash("sha256");

@@ -2,8 +2,8 @@
 type CommandStream = "opening" | "open" | "none";
 
 /**
- * What decides whether this worker claims, and which jobs. Each part of a worker sets here what it has learnt; the claim
- * loop reads it, and is woken when there may be more to claim than before.
+ * Decides whether this worker claims, and which jobs. Each part of a worker sets its condition here; the claim loop
+ * reads them, and is woken when there may be more to claim than before.
  */
 export class ClaimGate {
   #isRegistered = false;
@@ -28,7 +28,7 @@ export class ClaimGate {
     return this.#isToldToDrain;
   }
 
-  /** Something is wrong with this machine, and not with a job. */
+  /** Whether this machine has a fault that is not a job's. */
   get isInTrouble(): boolean {
     return this.#isInTrouble;
   }
@@ -57,15 +57,15 @@ export class ClaimGate {
   }
 
   /**
-   * With a stream, the hub says when there is work; the claim that follows tells it that we listen. A long poll that
-   * still waits is left alone: closing it could lose jobs that are on their way.
+   * With a stream, the hub announces jobs; the next claim tells it that the worker has one. A waiting long poll
+   * continues, because closing it could lose jobs in its answer.
    */
   setStream(isOpen: boolean): void {
     this.#stream = isOpen ? "open" : "none";
     this.#onOpened();
   }
 
-  /** The stream should have been open by now: claims no longer wait for it. */
+  /** Called when the stream should be open and is not: claims no longer wait for it. */
   giveUpStream(): void {
     this.#stream = "none";
   }

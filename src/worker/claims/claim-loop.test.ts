@@ -7,7 +7,7 @@ import type { Slots } from "../slots.ts";
 import { ClaimGate } from "./claim-gate.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 
-test("a worker that is blocked says so once, and once that it is not", async () => {
+test("a blocked worker logs once that it is blocked and once that it is accepted again", async () => {
   const clock = handClock();
   const lines: string[] = [];
   const note = (first: unknown, message?: string) => void lines.push(message ?? String(first));
@@ -82,26 +82,26 @@ async function end({ loop, clock }: Awaited<ReturnType<typeof loopWith>>): Promi
   await stopped;
 }
 
-test("a worker without a free slot does not wait for jobs that others could start", async () => {
+test("a worker without a free slot does not wait at the hub for jobs that others could start", async () => {
   const busy = await loopWith({ free: 0, claimMs: 30_000 });
   expect(busy.waits.every((waitMs) => waitMs === 0)).toBe(true);
   await end(busy);
 });
 
-test("a hub that lets no claim wait is not asked again at once", async () => {
+test("a claim that the hub does not let wait is not repeated at once", async () => {
   const idle = await loopWith({ free: 1, claimMs: 0 });
   expect(idle.waits.filter((waitMs) => waitMs > 0)).toHaveLength(1);
   await end(idle);
 });
 
-test("the claim of an idle worker waits at the hub, and is given up at the stop", async () => {
+test("the claim of an idle worker waits at the hub and is aborted at the stop", async () => {
   const idle = await loopWith({ free: 1, claimMs: 30_000 });
   expect(idle.waits.at(-1)).toBeGreaterThan(0);
   expect(idle.waits.filter((waitMs) => waitMs > 0)).toHaveLength(1);
   await end(idle);
 });
 
-test("after an outage the first claim does not wait at the hub, so that the worker says at once that it is back", async () => {
+test("the first claim after an outage does not wait at the hub, so the worker logs the hub's return at once", async () => {
   const clock = handClock();
   const lines: string[] = [];
   const warn = (first: unknown, message?: string) => void lines.push(message ?? String(first));

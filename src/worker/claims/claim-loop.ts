@@ -16,30 +16,32 @@ type ClaimLoopDeps = RetryDeps & {
   slots: Slots;
   pollIntervalMs: number;
   receive(batch: ClaimedBatch): Promise<void>;
-  /** The hub does not know this worker, or refuses its token: it has to register again. */
+  /** Called when the hub does not know this worker or refuses its token: it has to register again. */
   onUnknown(): void;
   /** Another process has registered under this worker's name. */
   onReplaced(error: WritError): void;
 };
 
-/** A lost hint is made up for by looking from time to time, however quiet the hub is. */
-const lookAnywayMs = 30_000;
-const longPollMs = lookAnywayMs;
-/** A claim that the hub does not let wait is not worth repeating at once. */
+/** How often the worker claims without a hint, because hints can be lost. */
+const claimAnywayMs = 30_000;
+const longPollMs = claimAnywayMs;
+/** A claim that returned sooner did not wait at the hub, and is not repeated at once. */
 const waitedMsMin = 1_000;
 const streamOpensMs = 2_000;
 const troubleMs = 5_000;
-/** The hub cuts off a batch that grows too large; then there are more jobs, although fewer came than were asked for. */
+/**
+ * The hub cuts off a batch that grows too large; then there are more jobs, although the batch has fewer than requested.
+ */
 const largeBatchBytes = 2 * 1024 ** 2;
 const lastClaimMs = 2_000;
-/** A hub that knows that the worker stops lets its claim go; an older one would keep it waiting. */
+/** A hub that knows that the worker stops answers its claim; an older one would keep it waiting. */
 const lastPollMs = 500;
 
 /**
- * Claims as many jobs as there is room for, as soon as there may be some: when the hub says so, when a claim was
- * filled, when a slot is free again. While a slot is free its claim waits at the hub, which answers it with the job that
- * comes next; a worker whose slots are all busy does not wait for more there, because others may be idle. It never waits
- * without a time at which it looks again. Why: ADR 0008, ADR 0063.
+ * Claims as many jobs as there is room for, as soon as there may be some: after a hint of the hub, after a full claim,
+ * and when a slot becomes free. While a slot is free its claim waits at the hub, which answers with the next job; a
+ * worker whose slots are all busy does not wait there, because others may be idle. Every wait has a limit. Why: ADR
+ * 0008, ADR 0063.
  */
 export class ClaimLoop implements Service {
   readonly name = "claim loop";
@@ -50,10 +52,13 @@ export class ClaimLoop implements Service {
   #mayHaveWork = true;
   /** The hub lets this worker's claims wait. */
   #mayWait = true;
-  /** The last claim has found no hub. The next one does not wait there, so its answer shows at once that the hub is back. */
+  /**
+   * Whether the last claim found no hub. The next one does not wait there, so its answer shows at once that the hub is
+   * back.
+   */
   #wasAway = false;
   #isRecovering = false;
-  /** The code of the refusal that was logged last, if it lasts. */
+  /** The code of the refusal that was logged last, while it lasts. */
   #refusal: string | undefined;
   #lookedAtMs = 0;
   #over: Promise<void> = Promise.resolve();
@@ -62,7 +67,7 @@ export class ClaimLoop implements Service {
     this.#deps = deps;
     deps.gate.onOpened(() => this.wake());
     deps.slots.onChange(() => {
-      // A free slot does not bring back a hub that is away.
+      // A free slot is no reason to call a hub that is away.
       if (!this.#isRecovering) this.#wakeUp.wake();
     });
   }
@@ -75,14 +80,14 @@ export class ClaimLoop implements Service {
   async stop(): Promise<void> {
     this.#stopping.abort();
     const claiming = this.#claiming;
-    // A claim in progress may bring jobs, and jobs that nobody handles would wait for their lease to expire.
+    // The answer of a claim in progress may contain jobs, which would otherwise wait until their leases expire.
     const leftMs = claiming?.isLongPoll ? lastPollMs : lastClaimMs;
     const timer = this.#deps.clock.setTimer(() => claiming?.abort.abort(), leftMs);
     await this.#over;
     timer.cancel();
   }
 
-  /** There may be work. */
+  /** Notes that there may be jobs. */
   wake(): void {
     this.#mayHaveWork = true;
     this.#mayWait = true;
@@ -93,8 +98,8 @@ export class ClaimLoop implements Service {
     const { clock, gate, slots } = this.#deps;
     while (!this.#stopping.signal.aborted) {
       const max = gate.isOpen ? slots.wanted() : 0;
-      const lookAgainMs = this.#lookedAtMs + lookAnywayMs - clock.monotonicMs();
-      if (max === 0) await this.#rest(lookAnywayMs);
+      const lookAgainMs = this.#lookedAtMs + claimAnywayMs - clock.monotonicMs();
+      if (max === 0) await this.#rest(claimAnywayMs);
       else if (gate.stream === "open" && this.#mayWait && !this.#wasAway && slots.free > 0)
         await this.#claim(max, longPollMs);
       else if (this.#mayHaveWork || lookAgainMs <= 0) await this.#claim(max, 0);
@@ -154,13 +159,13 @@ export class ClaimLoop implements Service {
     } else this.#noteRefusal(error);
     const { pollIntervalMs, random } = this.#deps;
     this.#isRecovering = true;
-    // Hints that arrived while the claim was failing say nothing about the next one.
+    // Hints that arrived while the claim failed do not concern the next one.
     this.#wakeUp.clear();
     await this.#rest(withJitter(Math.max(pollIntervalMs, troubleMsOf(error)), random));
     this.#isRecovering = false;
   }
 
-  /** A worker that is blocked asks again for as long as that lasts. Its log says so once. */
+  /** A blocked worker claims again until it is accepted. Its log says so once. */
   #noteRefusal(error: unknown): void {
     const refusal = error === undefined ? undefined : codeOf(error);
     if (refusal === this.#refusal) return;
@@ -174,7 +179,7 @@ export class ClaimLoop implements Service {
       );
   }
 
-  /** Waits until something may have changed since the last look, but not for ever. Returns true if something has. */
+  /** Waits until something may have changed since the last claim, with a limit. Returns true if something has. */
   #rest(ms: number): Promise<boolean> {
     return this.#wakeUp.wait({ signal: this.#stopping.signal, timeout: { clock: this.#deps.clock, ms } });
   }

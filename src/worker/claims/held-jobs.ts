@@ -10,11 +10,11 @@ export type HeldJob = {
   readonly key: string;
   readonly claim: AcceptedClaim;
   readonly lease: Lease;
-  /** Ends the run; its reason is a StopReason. */
+  /** Aborted to end the run; its reason is a StopReason. */
   readonly stop: AbortController;
-  /** Ends the grace period of the run. */
+  /** Aborted to end the grace period of the run. */
   readonly hurry: AbortController;
-  /** Reports about this attempt are no longer accepted: sending and reporting end. */
+  /** Aborted when the hub accepts no more reports about this attempt: sending and reporting end. */
   readonly gone: AbortController;
   phase: "waiting" | "running" | "ending";
   /** When this worker received it. */
@@ -68,7 +68,9 @@ export class HeldJobs {
     return this.#jobs.get(key);
   }
 
-  /** All attempts of a job. There are rarely two: when the hub was out of reach, and the job has come back since. */
+  /**
+   * All attempts of a job. There are two only if the hub was out of reach and this worker has claimed the job again.
+   */
   *ofJob(jobId: string): Generator<HeldJob> {
     for (const held of this.#jobs.values()) if (held.lease.job_id === jobId) yield held;
   }
@@ -77,16 +79,16 @@ export class HeldJobs {
     return [...this.#jobs.values()];
   }
 
-  /** Resolves when nothing is held any more. */
+  /** Resolves when no attempt is held any more. */
   whenEmpty(): Promise<void> {
     if (this.#jobs.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onEmpty.push(resolve));
   }
 }
 
-/** A newer attempt of the job was claimed, so the hub has given up the older ones. */
+/** Ends older attempts of a job whose newer attempt was claimed, because the hub has given them up. */
 export function loseOlderAttempts(jobs: HeldJobs, { job_id, attempt }: Lease): void {
-  // Most jobs need only one, and looking through all that are held is not free.
+  // Most jobs need only one attempt, and a search through all held attempts costs time.
   if (attempt === 1) return;
   for (const held of jobs.ofJob(job_id)) if (held.lease.attempt < attempt) loseJob(held, "hub");
 }
@@ -97,8 +99,9 @@ export function stopJob(held: HeldJob, reason: StopReason): void {
 }
 
 /**
- * The lease has ended. If the hub says so, no report about the attempt is accepted any more. If only this worker
- * assumes so, because the hub is away, the process must die, but what has already ended may still be accepted.
+ * Handles the end of the lease. If the hub reports it, no report about the attempt is accepted any more. If only this
+ * worker assumes it, because the hub is away, the process must die, but an attempt that has already ended may still be
+ * accepted.
  */
 export function loseJob(held: HeldJob, saidBy: "hub" | "fence"): void {
   if (saidBy === "fence" && held.phase === "ending") return;
@@ -107,7 +110,7 @@ export function loseJob(held: HeldJob, saidBy: "hub" | "fence"): void {
   if (saidBy === "hub") giveUpJob(held);
 }
 
-/** Nothing more will be reported about this attempt. */
+/** Ends all reports about this attempt. */
 export function giveUpJob(held: HeldJob): void {
   held.gone.abort(new WritError("LEASE_LOST", "this attempt is no longer valid"));
 }

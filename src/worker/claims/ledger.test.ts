@@ -35,7 +35,7 @@ async function reopen(atMs = nowMs): Promise<void> {
   ledger = await Ledger.open(path, () => atMs);
 }
 
-test("the same attempt, or an older one, is not new; a later one is", async () => {
+test("a later attempt is new, and the same or an older one is not", async () => {
   expect(await admit("a", 2)).toBe(true);
   expect(await admit("a", 2)).toBe(false);
   expect(await admit("a", 1)).toBe(false);
@@ -57,7 +57,7 @@ test("attempts are remembered across restarts", async () => {
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test("a line that a crash has torn does not swallow the next one", async () => {
+test("a line that was torn by a crash does not damage the next one", async () => {
   await admit("a", 1);
   await ledger.close();
   appendFileSync(path, "b 1");

@@ -7,14 +7,14 @@ export type LedgerEntry = {
   jobId: string;
   attempt: number;
   expiresAtTs: number;
-  /** Its lease is bound to this process, so no later process needs to remember it. */
+  /** Whether its lease is bound to this process, so that no later process needs to remember it. */
   isBound?: boolean;
 };
 
 type Row = { attempt: number; expiresAtTs: number };
 
 const keptSec = 30 * 86_400;
-/** Twice the skew that a lease may have; after that, its own signature keeps an old claim out. */
+/** Twice the allowed clock skew of a lease; after that, the time in an old lease makes its claim invalid. */
 const spareSec = 60;
 /**
  * Above this, only entries are kept whose lease could still be accepted, so that a fast worker does not fill its
@@ -49,13 +49,13 @@ export class Ledger {
   static async open(path: string, nowMs: () => number): Promise<Ledger> {
     const rows = readRows(await readIfThere(path));
     forgetOld(rows, nowMs() / 1000);
-    // Written again each time, so that a line torn by a crash is not continued by the next one.
+    // Rewritten at each start, so that the next line is not appended to one that was torn by a crash.
     await writePrivateFile(path, textOf(rows));
     return new Ledger(path, nowMs, rows, await open(path, "a"));
   }
 
   /**
-   * Says at once for each attempt whether it is new. Nothing may be started before `saved` resolves, when all of them
+   * Returns for each attempt whether it is new. No attempt may be started before `saved` resolves, when all of them
    * would survive a power failure; one sync serves the whole batch.
    */
   admit(entries: readonly LedgerEntry[]): { isNew: boolean[]; saved: Promise<void> } {

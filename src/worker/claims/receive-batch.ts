@@ -32,7 +32,7 @@ export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<
   const accepted = verified.accepted.filter(({ lease }) => isForThisProcess(deps, lease));
   const { isNew, saved } = deps.ledger.admit(accepted.map(ledgerEntry));
   const fresh = accepted.filter((claim, index) => isNew[index] || refuseReplay(deps, claim.lease));
-  // Held before it is on disk, because the heartbeat must not wait for a slow disk.
+  // Held before the ledger is written, because the heartbeat must not wait for a slow disk.
   const held = fresh.map((claim) => deps.held.add(claim, nowMs));
   for (const { lease } of held) loseOlderAttempts(deps.held, lease);
   const returned = verified.returned.length;
@@ -48,7 +48,7 @@ export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<
   }
 }
 
-/** Gives back an attempt that was never started. */
+/** Releases an attempt that was never started. */
 export async function releaseHeld(deps: RunDeps, held: HeldJob, reason: string): Promise<void> {
   held.phase = "ending";
   await releaseLease(deps, held.lease, reason, held.gone.signal);

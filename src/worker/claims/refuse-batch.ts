@@ -12,13 +12,13 @@ type RefuseDeps = RetryDeps & {
   quit: AbortSignal;
 };
 
-/** By then the hub has usually heard of it, and gives this worker nothing; the report is repeated for as long as it takes. */
+/** By then the hub has usually received the report; it is repeated until the hub answers. */
 const waitMs = 2_000;
 
 /**
- * Reports a batch that is not authentic, once and with what was received, so that the hub can give its jobs to others. The
- * worker claims nothing more before the hub knows of it, but does not wait for a hub that is away. Never rejects.
- * Why: ADR 0099.
+ * Reports a batch that is not authentic, once and with the received leases, so that the hub can give its jobs to other
+ * workers. The worker claims nothing before the hub has the report, but does not wait long for a hub that is away.
+ * Never rejects. Why: ADR 0099.
  */
 export async function refuseBatch(deps: RefuseDeps, batch: ClaimedBatch, refusal: Refusal): Promise<void> {
   deps.logger.error({ jobs: batch.jobs.length, ...refusal }, "a claim was refused; none of its jobs runs");
@@ -38,6 +38,7 @@ export async function refuseBatch(deps: RefuseDeps, batch: ClaimedBatch, refusal
         deps.logger.warn({ err: error }, "a refused claim could not be reported; its leases will expire");
     },
   );
+  // A stop of the worker ends the wait too.
   await Promise.race([told, deps.clock.sleep(waitMs, deps.quit).catch(() => {})]);
 }
 
@@ -61,7 +62,7 @@ function reportOf({ jobs, batch }: ClaimedBatch, { detail, reason }: Refusal): R
   };
 }
 
-/** Somebody may have altered these on the way. */
+/** These texts may have been altered on the way. */
 function cut(text: string, charsMax: number): string {
   return text.slice(0, charsMax).toWellFormed();
 }

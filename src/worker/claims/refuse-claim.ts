@@ -5,10 +5,13 @@ import { reportItem } from "../attempt/report-item.ts";
 import type { ResultReporter } from "../attempt/report-results.ts";
 import { type HeldJobs, heldKey } from "./held-jobs.ts";
 
-/** What it takes to refuse a claim: it is reported, and the attempt is over. */
+/** The dependencies for a refusal, which is reported and ends the attempt. */
 type RefuseDeps = { logger: Logger; reporter: Pick<ResultReporter, "report">; quit: AbortSignal };
 
-/** A lease of an earlier process of this worker was delivered then; this is a second delivery. */
+/**
+ * Whether the lease is bound to this process. The lease of an earlier process was delivered to that one, so this is a
+ * second delivery.
+ */
 export function isForThisProcess(deps: RefuseDeps & { bootId: string }, lease: Lease): boolean {
   if (lease.boot_id === undefined || lease.boot_id === deps.bootId) return true;
   refuseClaim(deps, lease, { detail: "REPLAY", reason: "the lease is for another process of this worker" });
@@ -17,7 +20,7 @@ export function isForThisProcess(deps: RefuseDeps & { bootId: string }, lease: L
 
 export function refuseReplay(deps: RefuseDeps & { held: Pick<HeldJobs, "get"> }, lease: Lease): false {
   const { job_id, attempt } = lease;
-  // This is the very attempt that runs here now; reporting it as failed would fail the right one.
+  // This attempt runs here now; a report of failure would fail the running one.
   if (deps.held.get(heldKey(job_id, attempt)) !== undefined) {
     deps.logger.warn(
       { job_id, attempt, detail: "REPLAY" },

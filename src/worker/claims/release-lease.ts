@@ -6,7 +6,7 @@ import { type RetryDeps, retryWhileAway } from "../hub/hub-presence.ts";
 
 export type ReleaseDeps = RetryDeps & { calls: Pick<HubCalls, "release">; logger: Logger };
 
-/** Gives an attempt back, so that another worker can take it. Never rejects. */
+/** Releases an attempt, so that another worker can take it. Never rejects. */
 export async function releaseLease(
   deps: ReleaseDeps,
   lease: Lease,

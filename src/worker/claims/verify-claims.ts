@@ -11,14 +11,14 @@ import { type VerifiedClaim, verifyBatch } from "../../signing/verify-claim.ts";
 /** Its job token is not covered by the signature: only the hub reads it, and it has a signature of its own. */
 export type AcceptedClaim = VerifiedClaim & { jobToken: string | undefined };
 
-/** Why a batch is not authentic. Nothing of it runs. */
+/** Why a batch is not authentic. None of its jobs runs. */
 export type Refusal = { detail: ClaimDetail; reason: string };
 
 type VerifiedBatch = {
   accepted: AcceptedClaim[];
-  /** To be reported, as a whole. */
+  /** Set if the batch must be reported as a whole. */
   refusal: Refusal | null;
-  /** Not run, and nobody is at fault: to be given back. */
+  /** Leases to release, because only the times do not match. */
   returned: { lease: Lease; reason: string }[];
   /** Claims whose signed id is not one. */
   unreadable: number;
@@ -53,7 +53,7 @@ function refusalOf({ code, message }: WritError): Refusal {
   return { detail: code === "KEY_NOT_TRUSTED" ? code : "INVALID_SIGNATURE", reason: message };
 }
 
-/** The leases, if nothing is wrong with the batch but the time; else null. */
+/** The leases to release if only the times of the batch are wrong; else null. */
 function lateLeases(verifier: Verifier, { jobs }: ClaimedBatch): VerifiedBatch["returned"] | null {
   const late: VerifiedBatch["returned"] = [];
   for (const job of jobs) {
@@ -64,7 +64,7 @@ function lateLeases(verifier: Verifier, { jobs }: ClaimedBatch): VerifiedBatch["
   return late;
 }
 
-/** Whether this job contains something that its signature cannot have covered. A lease that is only late does not. */
+/** Whether this job contains data that its signature cannot have covered. A lease that is only late does not. */
 function isForged({ workerId }: Verifier, job: Job, lease: Lease): boolean {
   return (
     lease.worker_id !== workerId ||
@@ -87,7 +87,7 @@ function returnReason({ nowMs }: Verifier, lease: Lease): string {
   return "another job of the same batch is late";
 }
 
-/** Null if it cannot be read. What is read is not trusted: it says which attempt is meant. */
+/** Null if it cannot be read. The result is not trusted: it only identifies the attempt. */
 export function readableLease(text: string): Lease | null {
   try {
     const lease = parseLease(text);

@@ -38,7 +38,7 @@ export type HeartbeatOptions = Omit<HeartbeatThreadData, "status" | "messages"> 
   onMessage(message: KeeperMessage): void;
 };
 
-/** What the rest of a worker needs of whatever renews its leases. */
+/** The interface of the part that renews leases. */
 export type WorkerHeartbeat = Service &
   Pick<Heartbeat, "hold" | "drop" | "setProcess" | "catchUp" | "mayStart" | "setStatus">;
 
@@ -47,7 +47,7 @@ const flushMs = 50;
 const restartMs = 500;
 
 /**
- * The main thread's side of the heartbeat. What is held and dropped is passed on a few times a second, because most
+ * The main thread's side of the heartbeat. Held and dropped leases are passed on a few times a second, because most
  * jobs of a fast worker start and end in between and never need to be known; process ids are passed on at once.
  */
 export class Heartbeat implements Service {
@@ -55,12 +55,12 @@ export class Heartbeat implements Service {
   readonly #options: HeartbeatOptions;
   readonly #leases = new Map<string, KeptLease>();
   readonly #changed = new Set<string>();
-  /** What the thread knows. */
+  /** The keys of leases that the thread knows. */
   #known = new Set<string>();
   #thread: Thread | undefined;
   #messages: MessagePort | undefined;
   #flushTimer: Timer | undefined;
-  /** How to ask what a process has used so far. */
+  /** Functions that return the present usage of a process. */
   readonly #usages = new Map<string, () => Usage>();
   #usageTimer: Timer | undefined;
   #status: WorkerStatus = "active";
@@ -107,7 +107,7 @@ export class Heartbeat implements Service {
     this.#change(key);
   }
 
-  /** The process group that must not outlive the lease; 0 when it has ended. */
+  /** Sets the process group that must not outlive the lease; 0 when it has ended. */
   setProcess(key: string, pid: number, usage?: () => Usage): void {
     const lease = this.#leases.get(key);
     if (lease === undefined) return;
@@ -119,7 +119,7 @@ export class Heartbeat implements Service {
   }
 
   /**
-   * Receives at once what the thread has sent so far. The thread reports that a lease is lost before it kills the
+   * Receives the messages that the thread has sent so far. The thread reports that a lease is lost before it kills the
    * process, but the end of the process may reach this loop first.
    */
   catchUp(): void {
@@ -133,7 +133,7 @@ export class Heartbeat implements Service {
 
   /**
    * Whether an attempt that is about to start is still this worker's. It may have waited while this loop was busy, so
-   * what the thread has heard is received first. A lease that was not renewed since may be another worker's by now.
+   * the thread's messages are received first. A lease that was not renewed meanwhile may belong to another worker.
    */
   mayStart(key: string): boolean {
     if (this.#known.has(key)) this.catchUp();
@@ -177,8 +177,8 @@ export class Heartbeat implements Service {
   }
 
   /**
-   * A thread that has to take over must not believe that no lease was renewed since its claim. Nor may a lease count as
-   * renewed that the thread did not know yet when it called the hub.
+   * Keeps renewals for a thread that replaces a failed one, which would otherwise count from the claims. A lease that
+   * the thread did not know when it called the hub does not count as renewed.
    */
   #noteRenewal({ renewed, leaseMs, sentAtMs }: Extract<KeeperMessage, { kind: "answer" }>): void {
     this.#leaseMs = leaseMs;
@@ -212,7 +212,7 @@ export class Heartbeat implements Service {
     if (hold.length + drop.length > 0) this.#post({ kind: "update", hold, drop });
   }
 
-  /** The next heartbeat tells the hub what each process has used. */
+  /** Collects the usage of each process for the next heartbeat. */
   #askUsages(): void {
     const usages = [...this.#usages]
       .filter(([key]) => this.#known.has(key))
@@ -236,7 +236,10 @@ export class Heartbeat implements Service {
   }
 }
 
-/** The times in a lease are whole seconds, rounded outwards: until the hub has said more, assume the shortest. */
+/**
+ * The times in a lease are whole seconds, rounded outwards: until the hub's first answer, the shortest length is
+ * assumed.
+ */
 function shortestLeaseMs(lease: Lease): number {
   return Math.max(1_000, (lease.expires_at_ts - lease.issued_at_ts - 2) * 1_000);
 }

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => hub.stop());
 
-/** Registers as a worker does, and returns what the hub was told and what the worker believes of it. */
+/** Registers as a worker does, and returns what the hub received and which abilities the worker assumes. */
 async function register(registration: Registration) {
   const client = createHttpClient({ baseUrls: [hub.url], token: "t" });
   const calls = createHubCalls(client, { workerId: "w1", bootId: "b", timeoutMs: 10_000 });
@@ -23,26 +23,26 @@ async function register(registration: Registration) {
   return { calls, told: hub.calls.map(({ body }) => body) };
 }
 
-test("a hub that names nothing is of version 0.1: it is told what that version knows, once", async () => {
+test("a hub that names no abilities is of version 0.1 and receives the fields of that version, once", async () => {
   hub.abilities = undefined;
   const { calls, told } = await register(full);
   expect(told).toEqual([known]);
   expect([calls.accepts("final"), calls.accepts("stopped")]).toEqual([false, false]);
 });
 
-test("a hub is told the rest only if it has named it", async () => {
+test("a hub receives a newer field only if it has named it", async () => {
   hub.abilities = "something-of-2027, final";
   const { calls, told } = await register(full);
   expect(told).toEqual([known]);
   expect([calls.accepts("final"), calls.accepts("stopped")]).toEqual([true, false]);
 });
 
-test("a hub that has named a field is told it in a second registration", async () => {
+test("a hub that has named a field receives it in a second registration", async () => {
   hub.abilities = "agent_problems";
   expect((await register(full)).told).toEqual([known, full]);
 });
 
-test("a worker that has no more to tell registers once", async () => {
+test("a worker without newer fields registers once", async () => {
   const { calls, told } = await register(known);
   expect(told).toEqual([known]);
   expect(calls.accepts("refused-claims")).toBe(true);

@@ -30,7 +30,7 @@ const receivedSignature = z
   })
   .catch({ key_id: "", signature: "" });
 
-/** The route as it is, except for the signature, which is checked afterwards. */
+/** The route without a check of the signature, which follows later. */
 const claimRoute = {
   ...workerRoutes.claimJobs,
   answers: {
@@ -51,7 +51,7 @@ type Caller = { workerId: string; bootId: string; timeoutMs: number };
 
 export type HubCalls = ReturnType<typeof createHubCalls>;
 
-type ClaimAsk = {
+type ClaimOptions = {
   max: number;
   waitMs: number;
   /** Jobs of these types only; by default those that the worker is registered for. */
@@ -60,17 +60,21 @@ type ClaimAsk = {
 };
 
 /**
- * Every call that a worker makes, except the heartbeat, which has a thread and a connection of its own. `accepts` says what
- * the hub knows beyond version 0.1. Why: ADR 0114.
+ * Every call that a worker makes, except the heartbeat, which has a thread and a connection of its own. `accepts` tells
+ * which abilities the hub has beyond version 0.1. Why: ADR 0114.
  */
 export function createHubCalls(client: HttpClient, me: Caller) {
   const call: Call = (route, input, { signal, timeoutMs = me.timeoutMs }) =>
     callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input);
-  return { ...createOwnCalls(client, call, me), ...createAttemptCalls(call, me.workerId) };
+  return {
+    ...createRegistrationCalls(client, call, me),
+    ...createWorkCalls(call, me),
+    ...createAttemptCalls(call, me.workerId),
+  };
 }
 
-/** The calls of a worker for itself, or for several attempts at once. */
-function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, timeoutMs }: Caller) {
+/** The calls by which a worker registers, learns the hub's keys, receives commands and leaves. */
+function createRegistrationCalls(client: HttpClient, call: Call, { workerId, bootId }: Caller) {
   let abilities: ReadonlySet<HubAbility> = new Set();
   return {
     async listKeys(signal: AbortSignal): Promise<KeysView> {
@@ -78,8 +82,9 @@ function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, time
     },
 
     /**
-     * Registers with a hub that may be older than this worker: first with the fields of version 0.1, then with those that
-     * the hub has named, if there are any. Every registration asks anew, because the hub may be another one by then.
+     * Registers with a hub that may be older than this worker: first with the fields of version 0.1, then with those
+     * that the hub has named, if there are any. Every registration reads the names again, because the hub may have been
+     * replaced.
      */
     async register(registration: Registration, signal: AbortSignal): Promise<void> {
       const { agent_problems, ...body } = registration;
@@ -89,13 +94,31 @@ function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, time
       await call(workerRoutes.registerWorker, { body: registration }, { signal });
     },
 
-    /** Whether the hub has said that it accepts this, when the worker last registered. */
+    /** Whether the hub named this ability when the worker last registered. */
     accepts(ability: HubAbility): boolean {
       return abilities.has(ability);
     },
 
-    /** Null if there is nothing to do. */
-    async claim(ask: ClaimAsk): Promise<ClaimedBatch | null> {
+    async removeWorker(signal: AbortSignal): Promise<void> {
+      const input = { params: { id: workerId }, query: { boot_id: bootId } };
+      await call(adminRoutes.removeWorker, input, { signal });
+    },
+
+    openCommands(signal: AbortSignal): Promise<HttpStream> {
+      return openRoute(
+        (request) => client.openStream({ ...request, signal, idleTimeoutMs: commandsIdleMs }),
+        workerRoutes.streamCommands,
+        { params: { id: workerId }, headers: { accept: "text/event-stream" } },
+      );
+    },
+  };
+}
+
+/** The calls of a worker for several attempts at once. */
+function createWorkCalls(call: Call, { workerId, bootId, timeoutMs }: Caller) {
+  return {
+    /** Null if there are no jobs. */
+    async claim(ask: ClaimOptions): Promise<ClaimedBatch | null> {
       const { max, waitMs, types, signal } = ask;
       const claim = { worker_id: workerId, boot_id: bootId, max, wait_ms: waitMs };
       const body = { ...claim, types: types && [...types] };
@@ -127,19 +150,6 @@ function createOwnCalls(client: HttpClient, call: Call, { workerId, bootId, time
 
     async pushMetrics(metrics: WorkerMetrics, signal: AbortSignal): Promise<void> {
       await call(workerRoutes.saveWorkerMetrics, { params: { id: workerId }, body: metrics }, { signal });
-    },
-
-    async removeWorker(signal: AbortSignal): Promise<void> {
-      const input = { params: { id: workerId }, query: { boot_id: bootId } };
-      await call(adminRoutes.removeWorker, input, { signal });
-    },
-
-    openCommands(signal: AbortSignal): Promise<HttpStream> {
-      return openRoute(
-        (request) => client.openStream({ ...request, signal, idleTimeoutMs: commandsIdleMs }),
-        workerRoutes.streamCommands,
-        { params: { id: workerId }, headers: { accept: "text/event-stream" } },
-      );
     },
   };
 }

@@ -8,7 +8,7 @@ import { HubPresence } from "./hub-presence.ts";
 
 type LinkDeps = ConstructorParameters<typeof HubLink>[0];
 
-/** A link to a hub that answers these calls, of a worker that trusts a key and is not told to drain. */
+/** A link to a hub that answers these calls, of a worker that trusts a key and does not drain. */
 function linkWith({ calls, ...deps }: Pick<LinkDeps, "clock" | "logger"> & { calls: object }): HubLink {
   return new HubLink({
     ...deps,
@@ -39,7 +39,7 @@ test("C2: a hub that does not answer is reported within seconds, and once", asyn
   await expect(started).rejects.toThrow("not a hub");
 });
 
-test("a worker that is blocked connects ever less often, at least once a minute", async () => {
+test("a blocked worker connects less and less often, at least once a minute", async () => {
   const clock = handClock();
   const logger = warningLogger(() => {});
   let registrations = 0;
@@ -66,7 +66,9 @@ test("a worker that is blocked connects ever less often, at least once a minute"
   await link.stop();
 });
 
-/** A link whose command stream stays open until it is left. `fail` is what the next call of this name throws. */
+/**
+ * A link whose command stream stays open until the link closes it. `fail` has the error for the next call of a name.
+ */
 function openLink() {
   const clock = handClock();
   const logger = warningLogger(() => {});
@@ -110,7 +112,7 @@ async function* silentUntil(signal: AbortSignal): AsyncGenerator<Buffer> {
 test.each([
   ["what it can run", "register", (link: HubLink) => link.registerAgain()],
   ["the hub's keys", "listKeys", (link: HubLink) => link.refreshKeys()],
-] as const)("a call about %s that fails while the stream stays open is made up for", async (_, name, act) => {
+] as const)("a failed call about %s is repeated although the stream stays open", async (_, name, act) => {
   const { link, clock, calls, fail } = openLink();
   await link.start();
   await expect.poll(() => calls.at(-1)).toBe("openCommands");
@@ -122,7 +124,7 @@ test.each([
   await link.stop();
 });
 
-test("a registration that the hub refuses for good does not cost the stream", async () => {
+test("a registration that the hub refuses for good leaves the stream open", async () => {
   const { link, clock, calls, fail } = openLink();
   await link.start();
   await expect.poll(() => calls.at(-1)).toBe("openCommands");

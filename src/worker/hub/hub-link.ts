@@ -15,28 +15,33 @@ type HubLinkDeps = RetryDeps & {
   keys: TrustedKeys;
   gate: ClaimGate;
   registration(): Omit<Registration, "key_ids">;
-  /** The hub does not accept the token any more: this worker can do nothing. */
+  /** Called when the hub no longer accepts the token: this worker must stop. */
   onRefused(error: WritError): void;
-  /** No key of the hub is trusted any more: it gives this worker no jobs. */
+  /** Called when no key of the hub is trusted any more: the hub then gives this worker no jobs. */
   onKeysLost(): void;
   onCommand(command: string, data: Record<string, unknown>): void;
 };
 
-/** As many as a registration may contain; the newest are last. */
+/** The most key ids of a registration; the newest are last. */
 const keyIdsMax = 16;
 const goodbyeMs = 2_000;
-/** A token that was revoked stays so. But one wrong answer, while a hub is being replaced, must not end every job. */
+/**
+ * After this many refusals the token counts as revoked. One wrong answer, while a hub is being replaced, must not end
+ * every job.
+ */
 const refusalsMax = 3;
 const refusalPauseMs = 1_000;
-/** A worker that is blocked connects ever less often, up to once a minute. Its claims notice sooner that it is not. */
+/**
+ * A blocked worker connects less and less often, up to once a minute. Its claims notice sooner that it was unblocked.
+ */
 const blockedBackOff = { firstMs: 1_000, maxMs: 60_000 };
-/** A hub that is there answers sooner; a firewall that drops packets would say nothing until the call times out. */
+/** A reachable hub answers sooner; behind a firewall that drops packets, the call would be silent until its timeout. */
 const slowMs = 3_000;
 
 /**
- * The worker's relation to the hub: which keys it trusts, its registration, and the command stream. It reconnects for
- * ever, and registers each time, because the hub may have been replaced in between. While it is told to drain it registers
- * only with a hub that does not know it, and otherwise when the drain is over.
+ * The worker's link to the hub: the trusted keys, the registration, and the command stream. It reconnects for ever, and
+ * registers each time, because the hub may have been replaced in between. During a drain it registers only with a hub
+ * that does not know it, and otherwise when the drain is over.
  */
 export class HubLink implements Service {
   readonly name = "hub link";
@@ -44,9 +49,9 @@ export class HubLink implements Service {
   readonly #stopping = new AbortController();
   #reconnect = new AbortController();
   #isConnected = false;
-  /** The hub has this worker's registration, as far as is known. */
+  /** Whether the hub has this worker's registration, as far as is known. */
   #isKnown = false;
-  /** A registration was put off because of a drain. */
+  /** Whether a registration was postponed because of a drain. */
   #isDue = false;
   #over: Promise<void> = Promise.resolve();
 
@@ -70,43 +75,47 @@ export class HubLink implements Service {
     this.#over = this.#run();
   }
 
-  /** Deregisters at the end. A hub that cannot be told notices that the worker is silent. */
+  /** Deregisters at the end. A hub that cannot be reached notices later that the worker is silent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#reconnect.abort();
     await this.#over;
+    // See above.
     await this.#deps.calls.removeWorker(AbortSignal.timeout(goodbyeMs)).catch(() => {});
   }
 
-  /** The hub does not know the worker any more: start again. */
+  /** Called when the hub no longer knows the worker: connects again. */
   renew(): void {
     this.#reconnect.abort();
   }
 
-  /** What the worker can run has changed. A hub that cannot be told hears of it when the worker connects again. */
+  /**
+   * Registers again because the worker can run other jobs than before. If the hub cannot be reached, the next
+   * connection does it.
+   */
   async registerAgain(): Promise<void> {
     const { signal } = this.#stopping;
     if (!this.#isConnected || signal.aborted) return;
     await this.#register(signal).catch((error: unknown) =>
-      this.#makeUp(error, "the hub could not be told what can be run"),
+      this.#reconnectAfter(error, "the hub could not be told what can be run"),
     );
   }
 
-  /** The hub has other keys now. Those that can be trusted are, and the hub is told which these are. */
+  /** Reads the hub's new keys, and tells the hub which of them this worker trusts. */
   async refreshKeys(): Promise<void> {
     const { signal } = this.#stopping;
     try {
       if ((await this.#learnKeys(signal)) || this.#isDue) await this.#register(signal);
     } catch (error) {
-      this.#makeUp(error, "the hub's keys could not be checked");
+      this.#reconnectAfter(error, "the hub's keys could not be checked");
     }
   }
 
   /**
-   * A call of the moment has failed. The command stream may live on all the same, so it is left: whoever connects again
-   * learns the keys and registers, and tries until that is done.
+   * Makes up for a failed call. The command stream may still be open, so it is closed: the next connection reads the
+   * keys and registers, and retries until both succeed.
    */
-  #makeUp(error: unknown, what: string): void {
+  #reconnectAfter(error: unknown, what: string): void {
     if (this.#stopping.signal.aborted) return;
     this.#deps.logger.warn({ err: error }, what);
     if (mayComeBack(error)) this.renew();
@@ -138,6 +147,7 @@ export class HubLink implements Service {
       if (refusals >= refusalsMax) return onRefused(this.#tokenRefused());
       const blockedMs = blocks === 0 ? 0 : backOffMs(blocks - 1, { ...blockedBackOff, random });
       const pauseMs = Math.max(hubPauseMs(failures++, random), refusals > 0 ? refusalPauseMs : 0, blockedMs);
+      // A stop ends the pause; the loop's condition ends the rest.
       await clock.sleep(pauseMs, this.#stopping.signal).catch(() => {});
     }
   }
@@ -163,7 +173,7 @@ export class HubLink implements Service {
     gate.setRegistered(true);
   }
 
-  /** The hub signs with a key that it knows this worker to trust, so it must be told which these are. */
+  /** The hub signs with a key that this worker trusts, so the registration lists the trusted keys. */
   async #register(signal: AbortSignal): Promise<void> {
     const { calls, registration, keys } = this.#deps;
     await calls.register({ ...registration(), key_ids: keys.names().slice(-keyIdsMax) }, signal);
@@ -171,7 +181,7 @@ export class HubLink implements Service {
     this.#isDue = false;
   }
 
-  /** True if other keys are trusted than before. */
+  /** Resolves with true if the trusted keys have changed. */
   async #learnKeys(signal: AbortSignal): Promise<boolean> {
     const { calls, keys, logger } = this.#deps;
     const shown = await calls.listKeys(signal);
@@ -202,7 +212,7 @@ export class HubLink implements Service {
     }
   }
 
-  /** Other keys that the hub, or an impostor, shows later are not trusted. */
+  /** Trusts the hub's present keys. Other keys that a hub, or an impostor, shows later are not trusted. */
   #pin({ keys: shown }: KeysView): void {
     const keys = shown.filter(({ status }) => status !== "revoked");
     if (keys.length === 0) throw new WritError("KEY_NOT_TRUSTED", "the hub lists no signing key");

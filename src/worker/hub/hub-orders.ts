@@ -14,11 +14,11 @@ type OrderDeps = {
   slots: Pick<Slots, "endWaiting">;
   claims: Pick<ClaimLoop, "wake">;
   link: Pick<HubLink, "renew" | "refreshKeys">;
-  /** The hub asks this worker to take nothing new, or allows it again. */
+  /** Called when the hub tells this worker to claim nothing more, or allows it again. */
   onDrain(isTold: boolean): void;
 };
 
-/** What the hub tells a worker, on the command stream or in the response to a heartbeat, and what follows from it. */
+/** Carries out the hub's commands, from the command stream or from the response to a heartbeat. */
 export class HubOrders {
   readonly #deps: OrderDeps;
 

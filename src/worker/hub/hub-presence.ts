@@ -4,10 +4,10 @@ import type { Clock, Timer } from "../../runtime/clock/clock.ts";
 import type { Logger } from "../../runtime/log/logger.ts";
 import { OutageLog } from "../../runtime/log/outage-log.ts";
 
-/** A hub that is just going down still answers on some connections and refuses others. */
+/** A hub that is shutting down still answers on some connections and refuses others. */
 const settledMs = 1_000;
 
-/** Logs that the hub is away, or refuses the token, and that it is back, in few lines however many calls notice it. */
+/** Logs that the hub is away or refuses the token, and that it is back, in few lines even if many calls notice it. */
 export class HubPresence {
   readonly #logger: Logger;
   readonly #clock: Clock;
@@ -17,13 +17,13 @@ export class HubPresence {
   #absences = 0;
   #settling: Timer | undefined;
 
-  /** `moves` says how often another of several hubs was taken. */
+  /** `moves` returns how often the client has changed to another of several hubs. */
   constructor(logger: Logger, clock: Clock, moves: () => number = () => 0) {
     this.#moves = moves;
     this.#logger = logger;
     this.#clock = clock;
     this.#outage = new OutageLog(clock, {
-      // A hub that limits failed logins answers so to a token that it has refused; that has been said.
+      // A hub that limits failed logins answers with this to a token that it has refused, which was logged before.
       begins: (error) => {
         if (!this.#isRefused)
           logger.warn({ err: error }, `the hub ${whatOf(error)}; trying again until it is back`);
@@ -32,12 +32,12 @@ export class HubPresence {
         if (!this.#isRefused)
           logger.warn({ err: error }, `the hub has been away for ${howLong}; trying again until it is back`);
       },
-      // As loud as the loss, for those who have read of that.
+      // At the level of the first line, so that its readers see this one too.
       ends: (howLong) => logger.warn(`the hub is back after ${howLong}`),
     });
   }
 
-  /** How often it has been away so far, or was left for another. */
+  /** How often the hub was away so far, or was replaced by another. */
   get absences(): number {
     return this.#absences + this.#moves();
   }
@@ -77,7 +77,7 @@ export function hubPauseMs(failures: number, random: () => number): number {
 
 export type RetryDeps = { clock: Clock; random: () => number; presence: HubPresence };
 
-/** Repeats a call while the hub is away. Only the signal ends it, so a caller that runs for ever must provide one. */
+/** Repeats a call while the hub is away. Only the signal ends it, so a caller that runs for ever must pass one. */
 export async function retryWhileAway<T>(
   deps: RetryDeps,
   signal: AbortSignal,
@@ -98,8 +98,8 @@ export async function retryWhileAway<T>(
 }
 
 /**
- * Whether a worker repeats the call. In addition to what is retryable for everybody, that includes an unexpected error
- * of the hub: it may be gone after the hub's next start, and giving up would lose what a job has done.
+ * Whether a worker repeats the call: after every retryable error, and after an unexpected error of the hub, which may
+ * be fixed at the hub's next start, while giving up would lose the job's work.
  */
 export function mayComeBack(error: unknown): boolean {
   return isRetryable(error) || hasCode(error, "INTERNAL");

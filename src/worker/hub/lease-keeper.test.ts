@@ -55,7 +55,7 @@ function isLoss(message: KeeperMessage): boolean {
 
 const away = () => new WritError("HUB_UNREACHABLE", "away");
 
-test("a lease that cannot be renewed is fenced before its end: its process is killed by the thread itself", async () => {
+test("a lease that cannot be renewed is fenced before its end, and the thread itself kills its process", async () => {
   const { keeper, killed, untold, messages } = setUp(away);
   keeper.update({ hold: [lease("a")], drop: [], pids: [] });
   await clock.pass(fenceMs - 1);
@@ -74,7 +74,7 @@ test("a process that is started after its lease was fenced is killed as well", a
   expect(killed).toEqual([9]);
 });
 
-test("B2: a job that may go on outlives its lease while the hub is away, and its lease is renewed by the first answer", async () => {
+test("B2: a job that may continue outlives its lease while the hub is away, and the first answer renews its lease", async () => {
   let isAway = true;
   const { keeper, killed, messages } = setUp(() => (isAway ? away() : {}));
   keeper.update({ hold: [lease("a", { onDisconnect: "keep" })], drop: [], pids: [] });
@@ -89,7 +89,7 @@ test("B2: a job that may go on outlives its lease while the hub is away, and its
   expect(messages.filter(({ kind }) => kind === "overdue")).toHaveLength(2);
 });
 
-test("B2: a job that may go on is killed when the hub was away for too long", async () => {
+test("B2: a job that may continue is killed when the hub is away for too long", async () => {
   const { keeper, killed, untold, messages } = setUp(away);
   keeper.update({ hold: [lease("a", { onDisconnect: "keep" })], drop: [], pids: [] });
   await clock.pass(4 * leaseMs - 1);
@@ -109,7 +109,7 @@ test("B2: a limit that is shorter than the lease does not shorten the lease", as
   expect(killed).toEqual([7]);
 });
 
-test("B2: a job that goes on without a hub is killed at once when the hub is back and calls it lost", async () => {
+test("B2: a job that continues without a hub is killed at once when the hub returns and reports it lost", async () => {
   let isAway = true;
   const { keeper, killed } = setUp((ids) => (isAway ? away() : { lost: ids }));
   keeper.update({ hold: [lease("a", { onDisconnect: "keep" })], drop: [], pids: [] });
@@ -119,7 +119,7 @@ test("B2: a job that goes on without a hub is killed at once when the hub is bac
   expect(killed).toEqual([7]);
 });
 
-test("leases are renewed well before their end, so nothing is fenced while the hub answers", async () => {
+test("leases are renewed well before their end, so no lease is fenced while the hub answers", async () => {
   const { keeper, killed, sent, messages } = setUp(() => ({}));
   keeper.update({ hold: [lease("a")], drop: [], pids: [] });
   await clock.pass(5 * leaseMs);
@@ -128,7 +128,7 @@ test("leases are renewed well before their end, so nothing is fenced while the h
   expect(messages.every(({ kind }) => kind === "answer")).toBe(true);
 });
 
-test("what the hub calls lost is told by its attempt, and then killed at once", async () => {
+test("an attempt that the hub reports as lost is announced and then killed at once", async () => {
   const { keeper, killed, untold, messages } = setUp((ids) => (ids.includes("job") ? { lost: ["job"] } : {}));
   keeper.update({ hold: [lease("job:2", { jobId: "job", attempt: 2 })], drop: [], pids: [] });
   await clock.pass(leaseMs / 3);
@@ -160,7 +160,7 @@ test("a job that was dropped is neither renewed nor fenced", async () => {
   expect(killed).toEqual([]);
 });
 
-test("a heartbeat tells what each process has used, as it was last asked", async () => {
+test("a heartbeat contains the last known usage of each process", async () => {
   const { keeper, usages } = setUp(() => ({}));
   keeper.update({ hold: [lease("a"), lease("b")] });
   await clock.pass(1);

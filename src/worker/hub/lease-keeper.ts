@@ -17,7 +17,7 @@ export type KeptLease = {
   renewedAtMs: number;
   leaseMs: number;
   onDisconnect: DisconnectAct;
-  /** What its process has used when that was last asked. */
+  /** The last known usage of its process. */
   usage?: Usage | undefined;
 };
 
@@ -28,7 +28,7 @@ export type LeaseChange = {
   usages?: [key: string, usage: Usage][];
 };
 
-/** `overdue`: it could not be renewed in time, and its job continues. `fenced`: its job is ended. */
+/** `overdue`: the lease could not be renewed in time, and its job continues. `fenced`: its job is ended. */
 type LeaseState = "renewed" | "overdue" | "fenced";
 type HeldLease = KeptLease & { state: LeaseState };
 
@@ -69,12 +69,12 @@ const timeoutMsMax = 10_000;
 const retryMsMax = 1_000;
 
 /**
- * Renews leases, and decides what happens to jobs whose lease could not be renewed in time. By then a hub that lives
- * gives such a job to another worker, but a hub that was away itself grants a new lease when it is back.
+ * Renews leases, and decides what happens to jobs whose lease could not be renewed in time. By then a running hub gives
+ * such a job to another worker, but a hub that was away grants a new lease when it is back.
  *
- * A job that must never run twice at a time is therefore killed a sixth of the lease before its end. Any other continues
- * until a hub answers, which renews the lease or calls it lost; without a hub it is killed after `hubAwayMs`.
- * Why: ADR 0007, ADR 0033.
+ * A job that must never run twice at the same time is therefore killed a sixth of the lease before its end. Any other
+ * job continues until a hub answers, which renews the lease or reports it lost; without a hub it is killed after
+ * `hubAwayMs`. Why: ADR 0007, ADR 0033.
  */
 export class LeaseKeeper {
   readonly #deps: KeeperDeps;
@@ -101,7 +101,7 @@ export class LeaseKeeper {
     this.#fenceTimer?.cancel();
   }
 
-  /** There is something that the hub should know now. */
+  /** Sends the next heartbeat now, because there is news for the hub. */
   hurry(): void {
     if (this.#isBeating) this.#isHurried = true;
     else this.#plan(0);
@@ -114,7 +114,7 @@ export class LeaseKeeper {
       const lease = this.#leases.get(key);
       if (lease === undefined) continue;
       lease.pid = pid;
-      // Started although the time is over: it cannot have known that yet.
+      // The process was started after the fence, because the main thread did not know of it yet.
       if (lease.state === "fenced") this.#kill(lease);
     }
     for (const [key, usage] of usages) {
@@ -145,7 +145,7 @@ export class LeaseKeeper {
         leaseMs: answer.lease_ms,
         sentAtMs,
       });
-      // Reported first, so that whoever sees the process end already knows why.
+      // Reported first, so that the main thread knows the reason when the process ends.
       for (const lease of lost) this.#kill(lease);
       this.#plan(this.#isHurried ? 0 : this.#intervalMs());
       this.#isHurried = false;
@@ -160,9 +160,9 @@ export class LeaseKeeper {
   }
 
   /**
-   * Returns the keys that are renewed, and the leases that are lost. The response lists jobs: it means the attempts that were sent, not one claimed
-   * meanwhile. If two attempts of a job were sent, the older one is lost for certain; the next heartbeat, without it,
-   * decides about the other.
+   * Returns the keys that are renewed, and the leases that are lost. The response lists jobs and concerns the attempts
+   * that were sent, not one that was claimed meanwhile. If two attempts of a job were sent, the older one is lost for
+   * certain; the next heartbeat, without it, decides about the other.
    */
   #renew(sent: KeptLease[], answer: HeartbeatAnswer, sentAtMs: number): Renewal {
     const lostJobs = new Set(answer.lost);
@@ -176,7 +176,7 @@ export class LeaseKeeper {
         if (!undecided.has(lease.key)) lost.push(current);
         continue;
       }
-      // From when the call was sent, not from when the response arrived, because the hub's own time began in between.
+      // Counted from the call and not from the response, because the hub's lease began in between.
       current.renewedAtMs = sentAtMs;
       current.leaseMs = answer.lease_ms;
       current.state = "renewed";
@@ -195,7 +195,7 @@ export class LeaseKeeper {
     return leaseMs;
   }
 
-  /** A lease that is shorter than those before it may need its renewal sooner than planned. */
+  /** Brings the next renewal forward for a lease that is shorter than the others. */
   #hasten(): void {
     if (this.#isBeating || this.#leases.size === 0) return;
     const inMs = this.#intervalMs();
@@ -235,7 +235,7 @@ export class LeaseKeeper {
     if (leases.length > 0) this.#deps.tell({ kind: state, keys: leases.map(({ key }) => key) });
   }
 
-  /** When the state of a lease changes next, unless it is renewed before. */
+  /** When the state of a lease changes next, without a renewal. */
   #dueAtMs(lease: HeldLease): number {
     if (lease.state === "fenced") return Number.POSITIVE_INFINITY;
     return lease.state === "renewed" ? overdueAtMs(lease) : this.#fenceAtMs(lease);
@@ -253,7 +253,7 @@ export class LeaseKeeper {
 
 const none: ReadonlySet<string> = new Set();
 
-/** The newest attempt of each job that several attempts are held of. */
+/** The newest attempt of each job of which several attempts are held. */
 function newestOfSeveral(leases: KeptLease[]): ReadonlySet<string> {
   const newest = new Set<string>();
   for (const ofJob of Map.groupBy(leases, ({ jobId }) => jobId).values()) {

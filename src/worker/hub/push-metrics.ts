@@ -14,7 +14,7 @@ type PushMetricsDeps = {
   verifications(): number;
 };
 
-/** Reports the load of the machine from time to time. A report that fails is dropped; the next one is newer anyway. */
+/** Reports the load of the machine from time to time. A failed report is dropped, because the next one is newer. */
 export function pushMetrics(deps: PushMetricsDeps): RepeatedService {
   const { clock, intervalMs } = deps;
   let before = cpuTimes();

@@ -11,7 +11,7 @@ function kindsOf(agents: readonly AgentEntry[] | undefined, functionTypes: reado
   return kindsWithoutCage({ delegate }, functionTypes);
 }
 
-test("a worker that can cage nothing runs functions, and the built-in agent if it has no other", () => {
+test("a worker without a cage runs functions, and the built-in agent if it has no other", () => {
   expect(kindsOf(undefined)).toEqual([]);
   expect(kindsOf([])).toEqual([]);
   expect(kindsOf([scribe, chat])).toEqual([]);
@@ -20,7 +20,7 @@ test("a worker that can cage nothing runs functions, and the built-in agent if i
   expect(kindsOf([scribe], ["t"])).toEqual(["handler"]);
 });
 
-test("why no process can be caged is registered without the job that met the problem", () => {
+test("the reason why no process can be caged is registered without the path of a job", () => {
   const settings = { handlers: {}, capabilities: [], sessions: [], workDir: "/srv/w/work" } as unknown;
   const facts = { functionTypes: [], kinds: ["exec"], sandbox: { level: "strict" } } as unknown;
   const problem =

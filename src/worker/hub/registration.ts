@@ -18,7 +18,7 @@ type WorkerProgram = {
   sandbox: Pick<Sandbox, "level" | "lacking" | "startsNone">;
 };
 
-/** What a worker tells the hub about itself; while no process can be caged here, that it runs none, and why. */
+/** The registration of a worker. While no process can be caged, it says that the worker runs none, and why. */
 export function registrationOf(
   settings: WorkerSettings,
   facts: WorkerProgram,
@@ -32,7 +32,7 @@ export function registrationOf(
       : {
           kinds: kindsWithoutCage(settings, functionTypes),
           handler_types: [...functionTypes],
-          // Other tenants read it too.
+          // Other tenants can read it too.
           sandbox_problem: shortened(hideJob(sandboxProblem, settings.workDir)),
         };
   const { level, lacking = [], startsNone = false } = facts.sandbox;
@@ -77,8 +77,8 @@ function shortened(reason: string): string {
 }
 
 /**
- * The kinds that need no process here: functions of this program, and coding agents if none of them is a process. A worker
- * that also has others would be given their jobs only to give them back.
+ * The kinds that need no process here: functions of this program, and coding agents if none of them is a process. With
+ * other agents, the worker would get jobs for them only to release them.
  */
 export function kindsWithoutCage(
   { delegate }: Pick<WorkerSettings, "delegate">,

@@ -12,9 +12,9 @@ import {
 } from "../../signing/key-set.ts";
 
 type Options = {
-  /** Where the newest key set is kept. */
+  /** The file with the newest key set. */
   path: string;
-  /** PEM; the root of trust, given when the worker was set up. */
+  /** In PEM; the root of trust from the worker's set-up. */
   roots: readonly string[];
   nowMs: () => number;
 };
@@ -30,12 +30,12 @@ const skewMs = 30_000;
 
 /**
  * The keys that this worker trusts. A new key set is accepted only if a key that is trusted now has signed it, and only
- * if it is newer than the one before; a key that it lists as revoked is dropped at once. With roots it is kept across
- * restarts. Without them, the hub's first keys take their place for as long as this process runs. Why: ADR 0013.
+ * if it is newer than the one before; a key that it lists as revoked is dropped at once. With roots the set is kept
+ * across restarts. Without them, the hub's first keys are the roots for as long as this process runs. Why: ADR 0013.
  */
 export class TrustedKeys {
   readonly #options: Options;
-  /** Two changes at once would each be written from what was there before, and the later one would undo the other. */
+  /** Changes run one after the other; otherwise the later of two would undo the earlier one. */
   readonly #turns = new Turns(1);
   #roots: VerifyingKey[];
   #set: KeySet | null;
@@ -60,21 +60,18 @@ export class TrustedKeys {
     return this.#set?.version ?? 0;
   }
 
-  /** False as long as there is nothing to trust first. */
+  /** Whether there are keys to verify a key set with. */
   get hasRoots(): boolean {
     return this.#roots.length > 0;
   }
 
-  /**
-   * What the hub is told: the keys that are trusted. A worker that trusts none lists the old ones, and so is given no
-   * jobs.
-   */
+  /** The key ids for the registration. A worker that trusts none lists the old ones, and so gets no jobs. */
   names(): string[] {
     const trusted = this.trusted();
     return (trusted.length > 0 ? trusted : this.#roots).map(({ keyId }) => keyId);
   }
 
-  /** A root that the key set does not contain was added since; one that it contains is treated as the set says. */
+  /** A root that the key set does not contain was added later; one that it contains has the state of the set. */
   trusted(): VerifyingKey[] {
     const nowMs = this.#options.nowMs();
     const known = this.#set?.keys ?? [];
@@ -86,7 +83,7 @@ export class TrustedKeys {
     return all.filter(({ keyId }) => !this.#revoked.has(keyId));
   }
 
-  /** Trusts these, because no others were given and there is only the channel to the hub. */
+  /** Trusts these keys, because no roots were given and the channel to the hub is the only proof. */
   pin(publicKeys: readonly string[]): void {
     if (this.#roots.length > 0) throw new Error("there are already roots");
     this.#roots = publicKeys.map(loadVerifyingKey);
@@ -97,7 +94,7 @@ export class TrustedKeys {
     return this.#turns.take(() => this.#take(signed));
   }
 
-  /** True if a trusted key was dropped because it says itself that it is revoked. */
+  /** Resolves with true if a trusted key was dropped because it has signed its own revocation. */
   drop(revocations: readonly Revocation[]): Promise<boolean> {
     return this.#turns.take(() => this.#drop(revocations));
   }
@@ -126,7 +123,7 @@ export class TrustedKeys {
     return true;
   }
 
-  /** On disk first, because the worker must not act on what a crash could undo. */
+  /** Written to disk first, because the worker must not act on a change that a crash could undo. */
   async #keep({ set, revoked }: Kept): Promise<void> {
     const text = JSON.stringify({ set: set === null ? null : keySetText(set), revoked });
     if (this.#options.roots.length > 0) await writePrivateFile(this.#options.path, `${text}\n`);
@@ -137,7 +134,7 @@ export class TrustedKeys {
 
   readonly #loaded = new Map<string, VerifyingKey>();
 
-  /** Used with every claim; a key is decoded only once. */
+  /** Decodes each key once, because every claim uses it. */
   #load(pem: string): VerifyingKey {
     const known = this.#loaded.get(pem);
     if (known !== undefined) return known;
@@ -147,7 +144,7 @@ export class TrustedKeys {
   }
 }
 
-/** Written by this worker; any other content is not trusted, and not silently replaced. */
+/** Reads the worker's own file; other content is neither trusted nor silently replaced. */
 function readKept(path: string, text: string): Kept {
   try {
     const { set, revoked } = JSON.parse(text) as { set: string | null; revoked: string[] };

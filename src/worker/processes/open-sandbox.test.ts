@@ -27,7 +27,7 @@ async function open(isolation: "none" | "best-effort", uid: number) {
   return opened;
 }
 
-test("C7: whoever starts a worker without a cage and without root reads that jobs run as themselves", async () => {
+test("C7: the start of a worker without a cage and without root warns that jobs run as the user", async () => {
   const { warnings } = await open("none", 1000);
   expect(warnings).toEqual([
     "isolation is none: jobs run without a cage",
@@ -37,13 +37,16 @@ test("C7: whoever starts a worker without a cage and without root reads that job
   ]);
 });
 
-test.runIf(isRoot)(`C7: what a root worker's host lacks of the cage is named once${notRoot}`, async () => {
-  const { sandbox, warnings } = await open("best-effort", 0);
-  const { missing } = await sandbox.probe({
-    limits: { cpuMillis: 1, memoryBytes: 1, ioBytesPerSec: 1, pidsMax: 1, network: "none" },
-    asked: [],
-  });
-  const parts = missing.map(({ part }) => part);
-  const lacks = parts.length === 0 ? [] : [expect.stringContaining(parts.join(", "))];
-  expect(warnings).toEqual(lacks);
-});
+test.runIf(isRoot)(
+  `C7: the start of a root worker names missing parts of the cage once${notRoot}`,
+  async () => {
+    const { sandbox, warnings } = await open("best-effort", 0);
+    const { missing } = await sandbox.probe({
+      limits: { cpuMillis: 1, memoryBytes: 1, ioBytesPerSec: 1, pidsMax: 1, network: "none" },
+      asked: [],
+    });
+    const parts = missing.map(({ part }) => part);
+    const lacks = parts.length === 0 ? [] : [expect.stringContaining(parts.join(", "))];
+    expect(warnings).toEqual(lacks);
+  },
+);

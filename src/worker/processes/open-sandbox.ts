@@ -11,16 +11,16 @@ type SandboxStart = {
   settings: WorkerSettings;
   logger: Logger;
   clock: Clock;
-  /** A program with a worker in it is more than a worker, so it is not moved to another cgroup. */
+  /** False for a program with a worker in it, which must not be moved to another cgroup. */
   mayMove: boolean;
   /** The user that this process runs as. */
   uid: number;
 };
 
-/** What whoever starts the worker should know: how much less than a whole cage its jobs get. */
+/** `warnings` tell the person who starts the worker which parts of a cage its jobs lack. */
 export type OpenedSandbox = { sandbox: Sandbox; warnings: string[] };
 
-/** The cage, as far as the host supports it; what is missing is recorded on every job. */
+/** Opens the cage with the parts that the host supports; missing parts are recorded on every job. */
 export async function openSandbox({
   settings,
   logger,
@@ -50,7 +50,7 @@ export async function openSandbox({
   });
   const missing = Object.entries(sandbox.facts.parts).flatMap(([part, { had }]) => (had ? [] : [part]));
   if (missing.length === 0) return { sandbox, warnings: [] };
-  // Whoever started the worker is told by the warnings.
+  // The person who started the worker sees the warnings.
   logger.info({ isolation: sandbox.level, missing }, "this host lacks parts of the cage; see `writ doctor`");
   const { text } = cageSummary(sandbox.facts);
   const consequence =
@@ -62,7 +62,7 @@ export async function openSandbox({
 
 const noCageWarning = "isolation is none: jobs run without a cage";
 
-/** Without a jail a job has everything that its user has. */
+/** Without a jail a job has all rights of its user. */
 function userWarnings(uid: number): string[] {
   if (uid === 0) return [];
   return [`this worker is not root: ${runAsYou(uid)}`];
@@ -72,11 +72,12 @@ function runAsYou(uid: number): string {
   return `jobs run as you (${userName(uid)}), and can read and change what you can`;
 }
 
-/** In a container there may be a user id without a name. */
+/** The user's name, or the id where it has no name, as in some containers. */
 function userName(uid: number): string {
   try {
     return userInfo().username;
   } catch {
+    // See above.
     return `user ${uid}`;
   }
 }

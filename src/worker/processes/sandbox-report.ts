@@ -4,9 +4,9 @@ import type { HubLink } from "../hub/hub-link.ts";
 type ReportDeps = {
   link: Pick<HubLink, "registerAgain">;
   gate: ClaimGate;
-  /** Types that functions of this program handle: they need no cage. */
+  /** The types that functions of this program handle, which need no cage. */
   functionTypes: readonly string[];
-  /** Whether kinds of any type need none: then the hub, which knows the kinds, decides alone what is claimed. */
+  /** Whether a kind of any type needs no cage: then the hub, which knows the kinds, decides what is claimed. */
   hasOtherKinds: boolean;
 };
 
@@ -27,13 +27,13 @@ export class SandboxReport {
     this.send();
   }
 
-  /** Call it again when a drain is over: a registration would end the drain, so the hub is not told before. */
+  /** Call it again after a drain: a registration would end the drain, so it is postponed until then. */
   send(): void {
     const { link, gate, hasOtherKinds } = this.#deps;
     if (this.#isTold || gate.isToldToDrain) return;
     this.#isTold = true;
     void link.registerAgain().then(() => {
-      // Only then: a claim that comes before the registration is given nothing.
+      // After the registration: an earlier claim would get no jobs.
       if (gate.sandboxProblem === null || hasOtherKinds) gate.claimOnly(undefined);
     });
   }

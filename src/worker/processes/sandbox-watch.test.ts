@@ -3,7 +3,7 @@ import type { Clock } from "../../runtime/clock/clock.ts";
 import { silentLogger } from "../../runtime/log/logger.ts";
 import { SandboxWatch } from "./sandbox-watch.ts";
 
-/** A host that answers what it is told to, and a clock whose timers are fired by hand. */
+/** A host with prepared answers, and a clock whose timers the test fires. */
 function stage(obstacle: string | null, answers: (string | null)[]) {
   let nowMs = 0;
   const timers: { fn: () => void; ms: number }[] = [];
@@ -30,7 +30,7 @@ function stage(obstacle: string | null, answers: (string | null)[]) {
   return { watch, timers, changes, fire, pass };
 }
 
-test("a strict host that lacks something claims no process from the start", async () => {
+test("a strict host with a missing part claims no process from the start", async () => {
   const { watch, changes } = stage("no seccomp", []);
   await watch.start();
   expect(changes).toEqual(["SANDBOX_UNAVAILABLE: no seccomp"]);
@@ -48,7 +48,7 @@ test("the host is tried again, less often each time, until it passes", async () 
   expect(changes).toEqual(["SANDBOX_UNAVAILABLE: a", null]);
 });
 
-test("many jobs that fail at once are one pause", async () => {
+test("many jobs that fail at once cause one pause", async () => {
   const { watch, timers, changes } = stage(null, []);
   await watch.start();
   for (let i = 0; i < 5; i++) watch.down("the launcher is gone");
@@ -56,7 +56,7 @@ test("many jobs that fail at once are one pause", async () => {
   expect(timers).toHaveLength(1);
 });
 
-test("after the end nothing is tried any more", async () => {
+test("the host is not tried again after the stop", async () => {
   const { watch, timers, changes } = stage(null, []);
   await watch.stop();
   watch.down("late");
@@ -64,7 +64,7 @@ test("after the end nothing is tried any more", async () => {
   expect(changes).toEqual([]);
 });
 
-test("B3: a host that passes and fails again pauses longer each time, until it has been fine for a while", async () => {
+test("B3: a host that passes and fails again pauses longer each time, until it was fine for a while", async () => {
   const { watch, timers, fire, pass } = stage(null, []);
   await watch.start();
   const waits: number[] = [];

@@ -9,7 +9,7 @@ type SandboxWatchDeps = {
   clock: Clock;
   logger: Logger;
   sandbox: Pick<Sandbox, "obstacle" | "recheck">;
-  /** Why no process is claimed from now on; null when they are claimed again. */
+  /** Called with the reason why no process is claimed from now on; null when processes are claimed again. */
   onChange(obstacle: string | null): void;
 };
 
@@ -18,10 +18,10 @@ const recheckPause = { firstMs: 1_000, maxMs: 60_000 };
 const fineMs = 60_000;
 
 /**
- * Knows whether this host can cage processes. When one could not be caged, none are claimed until the host has been
- * tried again and passes, less often after each failure: somebody may load a module, free some memory, or restart a
- * service meanwhile. A job that asks for a limit which only this host lacks causes such a pause too, and a longer one
- * each time, so that it is left to another worker and not claimed here again and again.
+ * Watches whether this host can cage processes. After a failure, no process is claimed until the host is tried again
+ * and passes, less often after each failure: an operator may load a module, free memory, or restart a service
+ * meanwhile. A job that asks for a limit which only this host lacks causes such a pause too, and a longer one each
+ * time, so that another worker takes it and this one does not claim it repeatedly.
  */
 export class SandboxWatch implements Service {
   readonly name = "sandbox watch";
@@ -36,13 +36,13 @@ export class SandboxWatch implements Service {
     this.#deps = deps;
   }
 
-  /** A host that lacks something from the start must not claim jobs only to give them back. */
+  /** A host with a missing part must not claim jobs only to release them. */
   async start(): Promise<void> {
     const { obstacle } = this.#deps.sandbox;
     if (obstacle !== null) this.down(`${sandboxUnavailable}: ${obstacle}`);
   }
 
-  /** A process could not be caged as required. */
+  /** Called when a process could not be caged as required. */
   down(reason: string): void {
     if (this.#isDown || this.#isStopped) return;
     this.#isDown = true;

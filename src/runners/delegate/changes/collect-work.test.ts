@@ -20,7 +20,7 @@ async function collectAfter(reason: StopReason) {
   return collectWork({} as never, context as never, work as never);
 }
 
-test("work that cannot be kept any more because the job was stopped is not completed without its files", async () => {
+test("a job that was stopped before its work could be kept does not complete without its files", async () => {
   expect(await collectAfter("drain")).toMatchObject({ kind: "released" });
   expect(await collectAfter("lost")).toMatchObject({ kind: "released" });
   expect(await collectAfter("cancelled")).toMatchObject({ kind: "failed", code: "CANCELLED" });

@@ -20,7 +20,7 @@ import { checkExpected, validateWork } from "./validate-work.ts";
 type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 type Work = { delegation: Delegation; workspace: Workspace; outcome: EndedOutcome };
 
-/** What an agent's work comes to: what changed is compared, checked and kept, or put back. Why: ADR 0048. */
+/** Collects an agent's work: compares and checks the changes, and keeps them or puts them back. Why: ADR 0048. */
 export async function collectWork(deps: RunnerDeps, context: RunContext, work: Work): Promise<RunOutcome> {
   const { delegation, workspace, outcome } = work;
   const { look, moved } = isLive(workspace)
@@ -30,7 +30,7 @@ export async function collectWork(deps: RunnerDeps, context: RunContext, work: W
   const changes = findChanges(workspace.before, after, workspace.allowed);
   changes.offences.push(...moved.map((path) => `${shown(path)} belongs to a hub or a worker`));
   if (changes.offences.length > 0) return violation(workspace, outcome, changes);
-  // Nothing of it would be kept any more, and a job must not be completed without its changes.
+  // A stopped job keeps nothing, and a job must not complete without its changes.
   if (context.signal.aborted)
     return outcome.kind === "failed" ? outcome : stoppedOutcome(stopReasonOf(context.signal), context);
 
@@ -61,7 +61,10 @@ function failedBy(error: RunFailure, outcome: EndedOutcome, partialResultJson: s
 
 const reasonCharsMax = 1500;
 
-/** Nothing of such an agent's work is offered. What it did to a repository is undone, as far as there are copies. */
+/**
+ * The outcome of an agent that broke its rules: its work is not offered, and its changes to a repository are undone as
+ * far as there are copies.
+ */
 async function violation(workspace: Workspace, outcome: EndedOutcome, changes: Changes): Promise<RunOutcome> {
   const left = isLive(workspace) ? await putBack(workspace, changes) : [];
   const { partialResultJson: _, ...failed } = failedOutcome(outcome, "");
@@ -75,7 +78,7 @@ async function violation(workspace: Workspace, outcome: EndedOutcome, changes: C
   };
 }
 
-/** The result of the job: what changed, and what the agent itself answered, if it did. */
+/** The result of the job: the changes, and the agent's own answer, if there is one. */
 function resultOf({ workspace, outcome }: Work, { changed }: Changes, after: Tree): string {
   const leftOut = [...after.leftOut].map(([path, why]) => ({ path, why }));
   const result = JSON.stringify({

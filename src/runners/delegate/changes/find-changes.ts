@@ -18,11 +18,11 @@ export type Changes = {
   /** The same for what git keeps for itself. */
   newGit: Map<string, GitPath>;
   lostGit: Map<string, GitPath>;
-  /** What only somebody does who wants to reach more than was allowed. */
+  /** Changes that only an agent makes that tries to reach more than was allowed. */
   offences: string[];
 };
 
-/** What is different in `after`, and what of it must not be. Why: ADR 0048. */
+/** Finds the differences in `after`, and those that are not allowed. Why: ADR 0048. */
 export function findChanges(before: Tree, after: Tree, allowed: readonly string[]): Changes {
   const paths = [...new Set([...before.files.keys(), ...after.files.keys()])].sort();
   const changed = paths.flatMap((path) => changeOf(path, before.files.get(path), after.files.get(path)));
@@ -50,7 +50,7 @@ function changeOf(path: string, before: TreeFile | undefined, after: TreeFile | 
   return isSame(before, after) ? [] : [{ path, change: "modified", before, after }];
 }
 
-/** Of permissions, git knows only whether a file can be executed; set-id bits matter to us. */
+/** Git records only whether a file can be executed; set-id bits matter here too. */
 function isSame(before: TreeFile, after: TreeFile): boolean {
   const bits = 0o6100;
   return (
@@ -77,7 +77,7 @@ function offencesOf({ path, before, after }: Change, allowed: readonly string[])
   return found;
 }
 
-/** Whether a file was written that has other names where nothing may change. One that was replaced is another file. */
+/** Whether a file was written that has other names outside of the allowed paths. A replaced file is another file. */
 export function hasChangedElsewhere(before: TreeFile | undefined, after: TreeFile): boolean {
   return after.otherNames > 0 && before?.inode === after.inode;
 }

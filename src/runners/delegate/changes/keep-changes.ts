@@ -19,8 +19,8 @@ const filesName = "files";
 const filesMax = 999;
 
 /**
- * Writes the changes of an agent where they are kept from: one diff that git reads, and each changed file as it is now.
- * Throws a RunFailure if they are larger than the worker allows.
+ * Writes the changes of an agent to the directory that is stored: one diff that git reads, and each changed file as it
+ * is now. Throws a RunFailure if they are larger than the worker allows.
  */
 export async function keepChanges(
   workspace: Workspace,
@@ -36,7 +36,7 @@ export async function keepChanges(
     const now = await sideOf(workspace.dir, path, after);
     patches.push(gitPatch(path, await sideOf(workspace.beforeDir, path, before), now));
     const key = `${filesName}/${path}`;
-    // A link has no content of its own, and a name that storage does not take is in the diff all the same.
+    // A link has no content of its own. A file whose name the storage refuses is in the diff nevertheless.
     if (now === null || now.mode === "120000" || objectKeyProblem(key) !== null) continue;
     await mkdir(dirname(join(dir, key)), { recursive: true });
     await writeFile(join(dir, key), now.bytes);
@@ -80,7 +80,9 @@ async function sideOf(dir: string, path: string, file: TreeFile | undefined): Pr
   }
 }
 
-/** Such as a name with a backslash, or two names of one file: a diff cannot say that, and no retry changes it. */
+/**
+ * For example a name with a backslash, or two names of one file: a diff cannot express it, and a retry does not help.
+ */
 function asFailure(error: unknown): never {
   if (!(error instanceof PathRefused)) throw error;
   const reason = `a changed file cannot be kept: ${error.message}`;

@@ -19,7 +19,10 @@ import { keepUndo } from "./undo-record.ts";
 
 type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 
-/** Ends the work of an agent that had a copy of what it was to change in place. Nothing of a violation is moved. */
+/**
+ * Ends the work of an agent that changed a copy and should change the repository in place. After a violation nothing is
+ * moved.
+ */
 export async function moveWorkIn(
   { clock }: Pick<RunnerDeps, "clock">,
   { attemptDir }: Pick<RunContext, "attemptDir">,
@@ -30,15 +33,15 @@ export async function moveWorkIn(
   if (moveInto === undefined || isViolation) return outcome;
   const left = await moveIn(clock, attemptDir, { workspace, into: moveInto });
   if (left.length === 0) return outcome;
-  const why = `somebody else changed these files meanwhile, so the agent's changes are only in the diff: ${listOf(left)}`;
+  const why = `another program changed these files meanwhile, so the agent's changes are only in the diff: ${listOf(left)}`;
   if (outcome.kind === "failed") return { ...outcome, reason: `${outcome.reason}; ${why}` };
   return { ...failedOutcome(outcome, why), code: "EXECUTION_ERROR" };
 }
 
 /**
- * Moves what an agent changed in a copy into the repository. Each file replaces the one of its name, so that other names of
- * that one keep their content. Returns the paths that somebody else has changed meanwhile; then nothing is moved.
- * Why: ADR 0096.
+ * Moves what an agent changed in a copy into the repository. Each file replaces the one of its name, so that other
+ * names of that one keep their content. Returns the paths that another program or person has changed meanwhile; then
+ * nothing is moved. Why: ADR 0096.
  */
 async function moveIn(
   clock: Clock,
@@ -54,7 +57,7 @@ async function moveIn(
   const now = await readTree(into, { roots, hidden: [] });
   const conflicts = changes.changed.filter((change) => isConflict(change, now)).map(({ path }) => path);
   if (conflicts.length > 0) return conflicts;
-  // A worker that is killed in the middle of it puts back what it has moved.
+  // After a kill in the middle, the next start of the worker puts the moved files back.
   const kept = await keepUndo(clock, attemptDir, { ...workspace, dir: into });
   try {
     return await withBase(into, (base) => moveAll(base, { workspace, changes, now }));
@@ -77,11 +80,12 @@ async function moveAll(base: FileHandle, { workspace, changes, now }: Moving): P
   const left: string[] = [];
   const moveEach = async (some: readonly Change[]): Promise<void> => {
     for (const change of some) {
+      // The path is reported as left.
       const isMoved = await moveOne(base, change, { dir: workspace.dir, now, owner }).catch(() => false);
       if (!isMoved) left.push(change.path);
     }
   };
-  // What is removed may be in the way of what is added.
+  // Removed files may be in the way of added ones.
   await moveEach(changed.filter(({ after }) => after === undefined));
   await removeEmpty(base, lostDirs);
   await moveEach(changed.filter(({ after }) => after !== undefined));

@@ -52,7 +52,7 @@ function nested(file: (name: string) => string): void {
   writeFileSync(file("nested/text"), "text\n");
 }
 
-test("what changed after the agent's end is somebody else's and stays; the rest is put back", async () => {
+test("changes after the agent's end stay, and the rest is put back", async () => {
   const { undo, attemptDir, file, readBack } = await begun();
   for (const name of ["agents", "lost", "new"]) writeFileSync(file(name), "agent\n");
   rmSync(file("gone"));
@@ -83,7 +83,7 @@ test("O-04: a repository that an agent has moved is moved back with its history"
   expect(readdirSync(file("."))).not.toContain("moved");
 });
 
-test("O-04: a repository that nobody knew before is not removed, only hidden from git, and named", async () => {
+test("O-04: a new repository is not removed, only hidden from git, and named", async () => {
   const { undo, file, readBack } = await begun();
   nested(file);
   const left = await undoWork(undo);
@@ -93,7 +93,7 @@ test("O-04: a repository that nobody knew before is not removed, only hidden fro
   expect(readBack(`nested/${aside[0]}/objects/precious`)).toBe("history\n");
 });
 
-test("O-04: a file that is too large for a copy is moved back, also if it was copied and deleted", async () => {
+test("O-04: a file that is too large for a copy is moved back, even if it was copied and deleted", async () => {
   const large = ["one", "two"].map((name) => [name, name.repeat(1000)] as const);
   const { undo, file, readBack } = await begun({
     before: (at) => {
@@ -109,7 +109,7 @@ test("O-04: a file that is too large for a copy is moved back, also if it was co
   expect(readdirSync(file("."))).not.toContain("new");
 });
 
-test("O-04: what is in the way of putting back stays and is named", async () => {
+test("O-04: a file in the way of putting back stays and is named", async () => {
   const { undo, file } = await begun({ before: (at) => mkdirSync(at("empty")) });
   rmSync(file("empty"), { recursive: true });
   mkdirSync(file("socket"));
@@ -144,7 +144,7 @@ test("O-04: an agent does not write into a file that has a second name elsewhere
   expect(() => statSync(file("gone"))).toThrow("ENOENT");
 });
 
-test("O-04: what a program outside the cage wrote through a second name is put back under both", async () => {
+test("O-04: a file that was written through a second name outside the cage is put back under both names", async () => {
   const { undo, file, readBack } = await begun({ open: openLive, before: linkedFile });
   writeFileSync(file("both"), "agent\n");
   expect(readBack("../outside")).toBe("agent\n");

@@ -17,10 +17,9 @@ import { type Change, type Changes, findChanges, hasChangedElsewhere } from "./f
 import type { Undo } from "./undo-record.ts";
 
 /**
- * Puts the files of a repository back as they were before the agent came. What was only moved is moved back, the rest
- * comes from the copies that were taken then. Nothing is removed that somebody could miss: only new files that were seen,
- * new directories that are empty then, and never what git keeps for itself. Returns the paths that are still changed.
- * Why: ADR 0066, ADR 0096.
+ * Puts the files of a repository back as they were before the agent started. Moved files are moved back; the rest comes
+ * from the copies of that time. Only new files that were seen and new directories that are then empty are removed, and
+ * never the directories of git. Returns the paths that are still changed. Why: ADR 0066, ADR 0096.
  */
 export async function putBack(undo: Undo, changes: Changes): Promise<string[]> {
   return withBase(undo.dir, async (base) => {
@@ -35,10 +34,11 @@ export async function putBack(undo: Undo, changes: Changes): Promise<string[]> {
     left.push(...(await putGitBack(putting, changes)));
     const moved = await moveFilesBack(putting, moves);
     left.push(...moved.left);
-    // Before the files, because such a directory may be where a file was.
+    // Before the files, because such a directory may be in the place of a file.
     left.push(...(await removeEmpty(base, newDirs)));
     for (const dir of lostDirs) await makeDirs(base, dir, putting.owner).catch(() => left.push(dir));
     for (const change of changed.filter(({ before }) => before !== undefined)) {
+      // The path is reported as left.
       const isBack = moved.back.has(change.path) || (await putOneBack(putting, change).catch(() => false));
       if (!isBack) left.push(change.path);
     }
@@ -46,7 +46,7 @@ export async function putBack(undo: Undo, changes: Changes): Promise<string[]> {
   });
 }
 
-/** The same for an agent that ended some time ago. What changed after `untilMs` is somebody else's work and stays. */
+/** The same for an agent that ended some time ago. Changes after `untilMs` are not the agent's and stay. */
 export async function putBackLater(undo: Undo, untilMs: number): Promise<string[]> {
   const changes = await changesIn(undo);
   const isAgents = (now: Pick<TreeFile, "ctimeMs"> | undefined): boolean =>
@@ -57,12 +57,12 @@ export async function putBackLater(undo: Undo, untilMs: number): Promise<string[
   return [...others, ...(await putBack(undo, { ...changes, changed, newGit }))];
 }
 
-/** The paths that are not as they were before the agent came. */
+/** The paths that differ from the state before the agent started. */
 export async function changedIn(undo: Undo): Promise<string[]> {
   return (await changesIn(undo)).changed.map(({ path }) => path);
 }
 
-/** Undoes what an agent did whose attempt does not count. Returns the paths that are still changed. */
+/** Undoes the work of an agent whose attempt does not count. Returns the paths that are still changed. */
 export async function undoWork(undo: Undo): Promise<string[]> {
   return putBack(undo, await changesIn(undo));
 }
@@ -77,8 +77,8 @@ type Putting = { undo: Undo; base: FileHandle; owner: { uid: number; gid: number
 type Move = { to: string; mode: number };
 
 /**
- * New files that hold what another file held before, and where that one was. Such a file was most likely moved, and if it
- * was too large for a copy, it is the only one there is.
+ * New files with the former content of another file, and that file's place. Such a file was most likely moved, and if
+ * it was too large for a copy, it is the only one there is.
  */
 function findMoves(changed: readonly Change[]): Map<Change, Move> {
   const added = changed.filter(({ before, after }) => before === undefined && after?.kind === "file");
@@ -100,6 +100,7 @@ async function removeAdded({ base }: Putting, changed: readonly Change[]): Promi
   const left: string[] = [];
   for (const { path, before, after } of changed) {
     if (before !== undefined || after === undefined) continue;
+    // The path is reported as left.
     const isRemoved = await removeSeen(base, { path, inode: after.inode }).catch(() => false);
     if (!isRemoved) left.push(path);
   }
@@ -114,6 +115,7 @@ async function moveFilesBack(
   const [back, left] = [new Set<string>(), [] as string[]];
   for (const [{ path, after }, move] of moves) {
     const seen = { path, inode: after!.inode };
+    // The path is reported as left.
     const isBack = await moveSeen(base, seen, { ...move, owner }).catch(() => false);
     if (isBack) back.add(move.to);
     else left.push(path);
@@ -122,14 +124,15 @@ async function moveFilesBack(
 }
 
 /**
- * A `.git` that was there before goes back to its place. One that was not could be somebody's repository, or hooks that
- * are waiting for the next person who calls git there: it stays, under a name that git does not know.
+ * Moves a former `.git` back to its place. A new one could be a person's repository, or hooks for the next person who
+ * runs git there: it stays, under a name that git does not use.
  */
 async function putGitBack({ base, owner }: Putting, { newGit, lostGit }: Changes): Promise<string[]> {
   const left = new Set([...newGit.keys(), ...lostGit.keys()]);
   for (const [path, { inode }] of newGit) {
     const [to] = [...lostGit].find(([, before]) => before.inode === inode) ?? [];
     const aside = `${path}-set-aside-${randomBytes(4).toString("hex")}`;
+    // The path is reported as left.
     const isMoved = await moveSeen(base, { path, inode }, { to: to ?? aside, owner }).catch(() => false);
     if (!isMoved) continue;
     left.delete(path);

@@ -7,9 +7,9 @@ import { readUndo } from "./undo-record.ts";
 const namedMax = 100;
 
 /**
- * Puts back what agents of a killed worker did in repositories. Call it when their processes have ended, and before what
- * their attempts had on disk is removed. Never rejects: a repository that cannot be put back is no reason not to start.
- * Why: ADR 0066.
+ * Puts back the changes that agents of a killed worker made in repositories. Call it after their processes have ended,
+ * and before the files of their attempts are removed. Never rejects: a repository that cannot be put back does not
+ * prevent the start. Why: ADR 0066.
  */
 export async function undoLeft(jobsDir: string, logger: Logger): Promise<void> {
   for (const jobId of await namesIn(jobsDir))
@@ -34,5 +34,6 @@ async function undoAttempt(attemptDir: string, logger: Logger): Promise<void> {
 }
 
 function namesIn(dir: string): Promise<string[]> {
+  // A directory that does not exist has no attempts.
   return readdir(dir).catch(() => []);
 }

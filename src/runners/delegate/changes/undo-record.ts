@@ -6,11 +6,11 @@ import { writePrivateFile } from "../../../runtime/files/private-file.ts";
 import type { Tree } from "../repository/read-tree.ts";
 import type { Workspace } from "../repository/workspace.ts";
 
-/** What is needed to put a repository back: the state before, and where its copies are. */
+/** The data for putting a repository back: its former state, and the place of the copies. */
 export type Undo = Pick<Workspace, "dir" | "beforeDir" | "before" | "look" | "allowed">;
 
 const recordName = "undo.json";
-/** How often a living worker says so. What changed in the repository long after that was somebody else. */
+/** How often a running worker updates the record's time. Changes long after that time were not made by its agent. */
 const aliveMs = 1_000;
 const lateMs = 5_000;
 
@@ -29,6 +29,7 @@ export async function keepUndo(
   let timer: Timer;
   const sayAlive = (): void => {
     const now = Date.now() / 1000;
+    // A missed sign of life only shortens the time that counts as the agent's.
     void utimes(file, now, now).catch(() => {});
     timer = clock.setTimer(sayAlive, aliveMs);
   };
@@ -41,11 +42,14 @@ export async function keepUndo(
   };
 }
 
-/** What an attempt of a killed worker left to undo, and until when its agent can have worked; null if there is nothing. */
+/**
+ * The record of an attempt of a killed worker, and the time until which its agent can have worked; null if there is
+ * none.
+ */
 export async function readUndo(attemptDir: string): Promise<{ undo: Undo; untilMs: number } | null> {
   const file = join(attemptDir, recordName);
   const text = await readFile(file, "utf8").catch((error: unknown) => {
-    // What is no directory of an attempt has none either.
+    // Other entries than directories of attempts have no record.
     if (hasCode(error, "ENOENT", "ENOTDIR")) return null;
     throw error;
   });

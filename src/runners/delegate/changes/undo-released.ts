@@ -6,8 +6,8 @@ import { undoWork } from "./put-back.ts";
 type Released = Extract<RunOutcome, { kind: "released" }>;
 
 /**
- * An attempt that is given back or lost does not count, so what its agent did in place is put back. The reason, and the log
- * for an attempt to which the hub no longer listens, name what could not be. Why: ADR 0066.
+ * A released or lost attempt does not count, so its agent's changes in place are put back. The reason, and the log for
+ * an attempt that the hub has given up, name the files that could not be put back. Why: ADR 0066.
  */
 export async function undoReleased(
   { logger }: Pick<RunnerDeps, "logger">,

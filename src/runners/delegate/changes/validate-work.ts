@@ -10,7 +10,7 @@ import { gitEnvironment } from "../agent-command.ts";
 import type { Workspace } from "../repository/workspace.ts";
 import { shown } from "./find-changes.ts";
 
-/** Throws a RunFailure for the first expected file that is not there. */
+/** Throws a RunFailure for the first expected file that does not exist. */
 export async function checkExpected(workspace: Workspace, expected: readonly string[]): Promise<void> {
   for (const path of expected) {
     const isChangeable = workspace.allowed.some((dir) => isPathIn(path, dir));
@@ -29,8 +29,8 @@ export async function checkExpected(workspace: Workspace, expected: readonly str
 type Check = { argv: readonly string[]; workspace: Workspace; expected: readonly string[] };
 
 /**
- * Runs the check of the worker's file on what the agent left: in a cage of its own, where nothing of the repository can be
- * changed, and with nothing that the agent had of the worker. Throws a RunFailure if it fails.
+ * Runs the check from the worker's settings on the agent's work: in a cage of its own, with the repository read-only
+ * and without the agent's variables and home. Throws a RunFailure if it fails.
  */
 export async function validateWork(deps: RunnerDeps, context: RunContext, check: Check): Promise<void> {
   const attemptDir = join(context.attemptDir, "validate");
@@ -67,6 +67,7 @@ function invalid(reason: string): RunFailure {
 const tailBytes = 400;
 
 async function tailOf(path: string): Promise<string> {
+  // A check that wrote nothing has no file.
   const file = await open(path).catch(() => null);
   if (file === null) return "";
   try {

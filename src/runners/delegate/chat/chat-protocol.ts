@@ -9,7 +9,7 @@ export type ChatPiece = {
   usage?: ChatUsage | undefined;
   /** Why the model stopped; the answer is complete when this has arrived. */
   finishReason?: string | undefined;
-  /** Nothing follows. */
+  /** Whether this is the last piece. */
   isLast?: boolean | undefined;
   /** What went wrong at the endpoint in the middle of the answer. */
   error?: string | undefined;

@@ -97,7 +97,7 @@ test("an endpoint that refuses with megabytes is not read to its end", async () 
   expect(outcome).toMatchObject({ kind: "failed", reason: "the endpoint of qwen3 answered 500" });
 });
 
-test("nobody at the endpoint is a failure that may be tried again", async () => {
+test("an endpoint that does not accept connections is a failure that may be retried", async () => {
   const outcome = await chat(ollama("http://127.0.0.1:1")).outcome;
   expect(outcome).toMatchObject({ code: "EXECUTION_ERROR", detail: "HTTP_REQUEST_FAILED" });
   expect(outcome).toMatchObject({ reason: expect.stringContaining("the endpoint of qwen3: ECONNREFUSED") });
@@ -113,7 +113,7 @@ test.each([
   ["open to others", { text: canary, mode: 0o644 }, "other users can access"],
   ["two lines", { text: `${canary}\nX-Evil: 1`, mode: 0o600 }, "one word of printable ASCII"],
   ["empty", { text: "\n", mode: 0o600 }, "one word of printable ASCII"],
-])("a key that is %s is used by nobody, and only the worker's log says why", async (_name, file, why) => {
+])("a key that is %s is not used, and only the worker's log says why", async (_name, file, why) => {
   const server = await startChatServer((response) => void response.end());
   const log = join(mkdtempSync(join(tmpdir(), "writ-chat-log-")), "log");
   const logger = openLogger({ file: log, level: "info" });
@@ -217,7 +217,7 @@ test.each([
   ["more", 100_000, "the connection broke off"],
   ["less", 20, "ended before the answer was complete"],
 ])(
-  "an endpoint that promises %s bytes than it sends does not pass for one that has finished",
+  "an endpoint that announces %s bytes than it sends has not finished its answer",
   async (_name, length, why) => {
     const { url } = await startChatServer((_response, _call, socket) => {
       const head = `HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ncontent-length: ${length}\r\n\r\n`;
@@ -265,7 +265,7 @@ test.each([
     "hangs in the middle",
     (response: { write(text: string): unknown }) => void response.write(ollamaLine("The")),
   ],
-])("an endpoint that %s is given up when its time is over", async (_name, answer) => {
+])("an endpoint that %s is given up after its timeout", async (_name, answer) => {
   const { url, closed } = await startChatServer((response) => answer(response));
   const outcome = await chat(ollama(url, { timeoutMs: 300 })).outcome;
   expect(outcome).toMatchObject({ kind: "failed", code: "EXECUTION_ERROR" });
@@ -290,14 +290,14 @@ test.each(["cancelled", "timeout", "drain", "lost"] as const)(
   },
 );
 
-test("a job that was stopped before it began calls nobody", async () => {
+test("a job that was stopped before it began makes no call", async () => {
   const server = await startChatServer((response) => void response.end());
   const outcome = await chat(ollama(server.url), { signal: AbortSignal.abort("cancelled") }).outcome;
   expect(outcome).toMatchObject({ code: "CANCELLED" });
   expect(server.calls).toEqual([]);
 });
 
-test("Ollama's answer is streamed as it comes, and is the result", async () => {
+test("Ollama's answer is streamed as it arrives, and is the result", async () => {
   const { promise: firstSeen, resolve: goOn } = Promise.withResolvers<void>();
   const server = await startChatServer(async (response) => {
     const bytes = Buffer.from(ollamaLine("Grüße – "));
@@ -339,7 +339,7 @@ test("an answer is complete at its end, with or without a last line break", asyn
   expect(resultOf(await chat(ollama(url)).outcome)).toMatchObject({ answer: "Yes" });
 });
 
-test("OpenRouter's answer is streamed as it comes, and is the result; the key is in a header", async () => {
+test("OpenRouter's answer is streamed as it arrives and is the result, and the key is in a header", async () => {
   const { promise: firstSeen, resolve: goOn } = Promise.withResolvers<void>();
   const server = await startChatServer(async (response) => {
     response.write(`: OPENROUTER PROCESSING\n\n${openAiEvent("Ray")}`);

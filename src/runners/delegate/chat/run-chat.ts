@@ -58,14 +58,14 @@ export async function runChat(
     return failed(new RunFailure(failure.code, failure.detail, shorten(failure.message)));
   } finally {
     timer.cancel();
-    // Whatever is still open: an answer that nobody reads any more.
+    // Ends an answer that is still open and no longer read.
     ended.abort("over");
   }
 }
 
-type Asked = { context: RunContext; capability: Capability; key: string | undefined; signal: AbortSignal };
+type ChatCall = { context: RunContext; capability: Capability; key: string | undefined; signal: AbortSignal };
 
-async function ask(deps: ChatDeps, { context, capability, key, signal }: Asked): Promise<ChatResult> {
+async function ask(deps: ChatDeps, { context, capability, key, signal }: ChatCall): Promise<ChatResult> {
   const { endpoint, provider, model } = capability;
   const { run } = context.document;
   if (run.kind !== "delegate") throw new Error(`the chat agent was given a job of kind ${run.kind}`);
@@ -176,7 +176,9 @@ function parseMessage(text: string, model: string): Record<string, unknown> {
   try {
     const message: unknown = JSON.parse(text);
     if (typeof message === "object" && message !== null) return message as Record<string, unknown>;
-  } catch {}
+  } catch {
+    // Refused below.
+  }
   throw broken(model, "sent something that is not a message of its protocol");
 }
 

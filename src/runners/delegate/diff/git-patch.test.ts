@@ -95,7 +95,7 @@ test("a change shows only the lines around it", () => {
   expect(text.match(/^@@ .* @@$/gm)).toEqual(["@@ -3,7 +3,7 @@", "@@ -28,7 +28,7 @@"]);
 });
 
-test("git applies whatever changed, and a text that changed beyond recognition", () => {
+test("git applies any change, and a text that has changed completely", () => {
   const line = fc.constantFrom("a\n", "b\n", "c\n", "d\n", "\n", "long line\n");
   const text = fc.tuple(fc.array(line, { maxLength: 40 }), fc.constantFrom("", "end"));
   fc.assert(

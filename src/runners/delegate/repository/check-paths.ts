@@ -18,7 +18,7 @@ export type CheckedPaths = {
   /** The repository, without a link on the way. */
   root: string;
   owner: Owner;
-  /** None is inside another. */
+  /** No path is inside another. */
   allowed: readonly AllowedPath[];
   /** Forbidden paths inside the repository, relative to it: the agent does not see them. */
   hidden: readonly string[];
@@ -27,9 +27,8 @@ export type CheckedPaths = {
 type PathSettings = Pick<DelegateSettings, "allowedPathPrefixes" | "forbiddenPaths" | "repoRoots">;
 
 /**
- * Checks what a job wants to reach against what the worker allows, before anything is written. Throws a RunFailure:
- * SECURITY_VIOLATION for a path that leads where it may not, INVALID_JOB for one that is merely not there.
- * Why: ADR 0048.
+ * Checks the paths of a job against the worker's settings, before anything is written. Throws a RunFailure:
+ * SECURITY_VIOLATION for a path that leaves its bounds, INVALID_JOB for one that just does not exist. Why: ADR 0048.
  */
 export async function checkPaths(
   settings: PathSettings,
@@ -74,7 +73,7 @@ function checkAllowed({ allowedPathPrefixes }: PathSettings, path: string): void
   throw traversal(`allowed_paths: ${shown} is not in one of the worker's allowed_path_prefixes: ${prefixes}`);
 }
 
-/** Each as it was written and as the disk has it: either may be how a job reaches it. */
+/** Each path as written and as resolved, because a job may use either form. */
 async function realPaths(paths: readonly string[]): Promise<string[]> {
   const real = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
   return [...new Set([...paths, ...real].map(plainPath))];
@@ -85,7 +84,10 @@ function refuseForbidden(forbidden: readonly string[], path: string): void {
   if (found !== undefined) throw traversal(`${path} is in ${found}, which is forbidden on this worker`);
 }
 
-/** Also one that nobody told the worker about: it may hold the keys that sign for every tenant. */
+/**
+ * Refuses any home or key folder of Writ, even one that is not in the settings: it may hold the keys that sign for
+ * every tenant.
+ */
 function refuseOwnFolder(root: string): void {
   const found = ownFolderAbove(root);
   if (found !== undefined)
@@ -94,7 +96,7 @@ function refuseOwnFolder(root: string): void {
 
 type Inside = { forbidden: readonly string[]; allowed: readonly string[] };
 
-/** What an agent does not see of a repository, such as the hub's own home in a checkout of Writ. */
+/** The parts of a repository that an agent does not see, for example the hub's home in a checkout of Writ. */
 async function hiddenIn(root: string, { forbidden, allowed }: Inside): Promise<string[]> {
   const forbiddenHere = forbidden.filter((path) => isPathIn(path, root));
   const own = await findOwnFiles(root, allowed);
@@ -130,7 +132,7 @@ function outermost(paths: readonly string[]): string[] {
   return unique.filter((path) => !unique.some((other) => other !== path && isPathIn(path, other)));
 }
 
-/** What is there, without going through a link. */
+/** Examines a path without following a link. */
 async function look(base: FileHandle, path: string): Promise<AllowedPath["found"]> {
   for (const kind of ["directory", "file"] as const) {
     try {

@@ -9,13 +9,13 @@ import type { Owner } from "./check-paths.ts";
 import { type Look, walkRoots } from "./read-tree.ts";
 
 type Copying = Look & {
-  /** A directory of ours, where nobody else writes. */
+  /** A directory of the worker, to which no other program writes. */
   to: string;
   /** Larger files are left out. */
   fileBytesMax: number;
-  /** Who owns the copy; undefined: this process. */
+  /** The owner of the copy (default: this process). */
   giveTo?: Owner | undefined;
-  /** Only what this owner may read is copied; undefined: whatever this process may. */
+  /** Only files that this owner may read are copied (default: those that this process may read). */
   readableFor?: Owner | undefined;
 };
 
@@ -70,7 +70,7 @@ async function copyEntry({ dir, name, entry, status }: WalkedEntry, place: strin
     return true;
   }
   if (status.isDirectory()) {
-    // Others may use it as far as its owner allows; the owner always, or nothing could be put into it.
+    // Other users get the access of the original; the owner gets full access, because files are put into it.
     await mkdir(place);
     await chmod(place, mode | 0o700);
     return true;

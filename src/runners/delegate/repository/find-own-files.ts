@@ -5,12 +5,15 @@ import { isPathIn } from "../../../core/path-rules.ts";
 import type { Look } from "./read-tree.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** More directories than this are not looked at; the kernel still closes what only its owner may read. */
+/** The most directories that are examined; the kernel still protects files that only their owner may read. */
 const dirsMax = 20_000;
 /** A file with a token and the settings around it is smaller. */
 const tokenFileBytesMax = 64 * 1024;
 const tokenInText = /\bsk_(admin|user|worker|viewer|cert)_[A-Za-z0-9_-]{24,}/;
-/** The tables of a database are described in its first pages. Each that a hub has made since the first version has this one. */
+/**
+ * The tables of a database are described in its first pages. Every database of a hub since the first version has this
+ * table.
+ */
 const schemaBytesMax = 1024 * 1024;
 const databaseStart = "SQLite format 3\0";
 const tableOfHub = "CREATE TABLE paused_types";
@@ -18,18 +21,19 @@ const logOfDatabase = /-(wal|shm|journal)$/;
 const signingKeyName = /^signing-[0-9a-f]+\.pem$/;
 
 /**
- * What belongs to Writ itself in a repository, at any depth and recognised by what it is: homes of hubs and workers,
- * folders with keys, and in the paths that may change also databases and files with a token. Relative to the root, and
+ * Finds the files of Writ itself in a repository, at any depth and by their content: homes of hubs and workers, folders
+ * with keys, and in the allowed paths also databases and files with a token. The paths are relative to the root, and
  * none is inside another. Why: ADR 0097.
  */
 export async function findOwnFiles(root: string, allowed: readonly string[]): Promise<string[]> {
   const found: string[] = [];
-  // The paths that may change come first: of those an agent sees also what only its owner may read.
+  // The allowed paths come first, because there an agent also sees files that only their owner may read.
   const waiting = [...allowed, ""];
   const seen = new Set<string>();
   for (let dir = waiting.shift(); dir !== undefined && seen.size < dirsMax; dir = waiting.shift()) {
     if (seen.has(dir)) continue;
     seen.add(dir);
+    // A directory that this worker cannot read is closed to the agent too.
     const entries = await readdir(join(root, dir), { withFileTypes: true }).catch(() => []);
     if (isOwnFolder(join(root, dir), entries.map(nameOf))) {
       found.push(dir);
@@ -38,7 +42,7 @@ export async function findOwnFiles(root: string, allowed: readonly string[]): Pr
     const at = (name: string): string => (dir === "" ? name : `${dir}/${name}`);
     const isChangeable = allowed.some((path) => isPathIn(dir, path));
     if (isChangeable) found.push(...(await ownFilesIn(root, dir, entries)).map(at));
-    // What git keeps has no homes in it, and many directories.
+    // The directories of git contain no homes, and are many.
     const below = entries.filter((entry) => entry.isDirectory() && entry.name !== ".git");
     waiting[isChangeable ? "unshift" : "push"](...below.map(({ name }) => at(name)));
   }
@@ -46,8 +50,8 @@ export async function findOwnFiles(root: string, allowed: readonly string[]): Pr
 }
 
 /**
- * The same look at a repository in which an agent has worked: what belongs to Writ and has got another name meanwhile is
- * neither read nor removed.
+ * The same search in a repository after an agent's work: files of Writ that were renamed meanwhile are neither read nor
+ * removed.
  */
 export async function lookAgain({
   dir,
@@ -91,11 +95,13 @@ async function ownFilesIn(root: string, dir: string, entries: readonly Dirent[])
   return names.filter((name) => own.has(name) || own.has(name.replace(logOfDatabase, "")));
 }
 
-/** Only files that are closed to others, as ours are: a page or a test may show what a token looks like. */
+/** Only files that are closed to other users, as those of Writ are: a page or a test may show an example of a token. */
 async function isPrivateAndOurs(path: string): Promise<boolean> {
+  // Removed since the directory was listed.
   const status = await lstat(path).catch(() => null);
   if (status === null || (status.mode & 0o077) !== 0) return false;
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  // A file that this worker cannot open is closed to the agent too.
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null);
   if (file === null) return false;
   try {
@@ -116,6 +122,7 @@ function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch {
+    // A directory that does not exist has no names.
     return [];
   }
 }

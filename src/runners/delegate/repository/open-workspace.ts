@@ -11,8 +11,8 @@ import { type Look, readTree, type Tree } from "./read-tree.ts";
 import { showRepository } from "./show-repository.ts";
 import type { Workspace } from "./workspace.ts";
 
-type Place = {
-  /** Directories of ours, which no job sees. */
+type WorkspacePlace = {
+  /** The directory of the attempt, which no job sees. */
   attemptDir: string;
   /** Whether processes here see only what is mounted for them. */
   hasJail: boolean;
@@ -20,7 +20,7 @@ type Place = {
   isCaged: boolean;
   /** Whether the kernel maps owners. */
   isMapped: boolean;
-  /** Whether the worker is root, so that a job is somebody else than the owner of its files. */
+  /** Whether the worker is root, so that a job is another user than the owner of its files. */
   isRoot: boolean;
   maxFileBytes: number;
 };
@@ -28,10 +28,10 @@ type Place = {
 const everything = Number.MAX_SAFE_INTEGER;
 
 /**
- * The agent works on a copy of what may change. In a cage the copy is mounted over the repository; without one the agent
- * gets a copy of the whole repository, and starts in that. Why: ADR 0048, ADR 0096.
+ * The agent works on a copy of the allowed paths. In a cage the copy is mounted over the repository; without one the
+ * agent gets a copy of the whole repository, and starts in that. Why: ADR 0048, ADR 0096.
  */
-export async function openCopy(paths: CheckedPaths, place: Place): Promise<Workspace> {
+export async function openCopy(paths: CheckedPaths, place: WorkspacePlace): Promise<Workspace> {
   const { attemptDir, isCaged, isRoot, maxFileBytes } = place;
   const allowed = paths.allowed.map(({ path }) => path);
   const look = withoutTask(paths, lookAt(paths, place));
@@ -54,7 +54,7 @@ export async function openCopy(paths: CheckedPaths, place: Place): Promise<Works
     isMapped: place.isMapped,
     writable,
     gitPaths: [...before.gitPaths.keys()],
-    // What is forbidden in a path that may change is not part of the copy.
+    // Forbidden parts of an allowed path are not in the copy.
     covered: paths.hidden.filter((path) => !allowed.some((root) => path.startsWith(`${root}/`))),
     spareDir: join(attemptDir, "spare"),
   };
@@ -75,18 +75,18 @@ export async function openCopy(paths: CheckedPaths, place: Place): Promise<Works
 }
 
 /**
- * The agent works in the repository itself; on a copy, which is moved into it in the end, if a file there has a second name
- * elsewhere, such as each file that pnpm installs: to write to the one is to change the other.
+ * The agent works in the repository itself. If a file there has a second name elsewhere, like each file that pnpm
+ * installs, it works on a copy that is moved in at the end: a write to one name would change the other.
  */
-export async function openInPlace(paths: CheckedPaths, place: Place): Promise<Workspace> {
+export async function openInPlace(paths: CheckedPaths, place: WorkspacePlace): Promise<Workspace> {
   const before = await readTree(paths.root, lookAt(paths, place));
   if ([...before.files.values()].every(({ otherNames }) => otherNames === 0))
     return openLive(paths, place, before);
   return { ...(await openCopy(paths, place)), kind: "in-place", moveInto: paths.root };
 }
 
-/** The agent works in the repository itself, whatever is in it. */
-export async function openLive(paths: CheckedPaths, place: Place, seen?: Tree): Promise<Workspace> {
+/** The agent works in the repository itself, even if files have second names. */
+export async function openLive(paths: CheckedPaths, place: WorkspacePlace, seen?: Tree): Promise<Workspace> {
   const { attemptDir, isCaged, isRoot, maxFileBytes } = place;
   const look = lookAt(paths, place);
   const before = seen ?? (await readTree(paths.root, look));
@@ -119,9 +119,9 @@ export async function openLive(paths: CheckedPaths, place: Place, seen?: Tree): 
   };
 }
 
-/** For a job without a repository: an empty directory of its own, of which everything is kept. */
+/** For a job without a repository: an empty directory of its own, which is kept whole. */
 export async function openPrivate(
-  place: Pick<Place, "attemptDir" | "hasJail"> & { workDir: string; inside: string },
+  place: Pick<WorkspacePlace, "attemptDir" | "hasJail"> & { workDir: string; inside: string },
 ): Promise<Workspace> {
   const name = "repository";
   const dir = join(place.workDir, name);
@@ -144,12 +144,12 @@ export async function openPrivate(
   };
 }
 
-/** What is compared: what may change, and without a cage everything. */
-function lookAt({ allowed, hidden }: CheckedPaths, { isCaged }: Pick<Place, "isCaged">): Look {
+/** The compared paths: the allowed ones, and without a cage the whole repository. */
+function lookAt({ allowed, hidden }: CheckedPaths, { isCaged }: Pick<WorkspacePlace, "isCaged">): Look {
   return { roots: isCaged ? allowed.map(({ path }) => path) : [""], hidden };
 }
 
-/** What an agent finds there is not its work. */
+/** The task files are not the agent's work. */
 function withoutTask(paths: CheckedPaths, look: Look): Look {
   return isTaskDirFree(paths) ? { ...look, hidden: [...look.hidden, taskDirName] } : look;
 }

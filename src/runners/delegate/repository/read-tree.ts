@@ -5,7 +5,7 @@ import { openBase, openContent, pathOf } from "../../../runtime/files/open-benea
 import { TooManyEntries, type WalkedEntry, walkBeneath } from "../../../runtime/files/walk-beneath.ts";
 import { RunFailure } from "../../runner.ts";
 
-/** A file or a link, as it was when it was looked at. */
+/** A file or a link, as it was when it was read. */
 export type TreeFile = {
   kind: "file" | "link";
   /** Permissions, with the set-id bits. */
@@ -15,15 +15,15 @@ export type TreeFile = {
   sha256: string;
   /** Where a link points. */
   target?: string;
-  /** When it was last changed in any way; nobody can set this time. */
+  /** When it was last changed in any way; no program can set this time. */
   ctimeMs: number;
-  /** Which file it is, whatever it is called. */
+  /** Identifies the file under any name. */
   inode: string;
-  /** How many names outside of what was looked at lead to the same file. */
+  /** How many names of the same file are outside of the read paths. */
   otherNames: number;
 };
 
-/** What git keeps for itself: `.git` as a directory, or as a file in a submodule. Its content is not looked at. */
+/** A `.git` directory, or the file in a submodule. Its content is not read. */
 export type GitPath = Pick<TreeFile, "ctimeMs" | "inode"> & { isFile: boolean };
 
 export type Tree = {
@@ -33,12 +33,12 @@ export type Tree = {
   leftOut: Map<string, string>;
 };
 
-/** Where to look, relative to the base, and what not to look at. What does not exist is left out. */
+/** The paths to read, relative to the base, and those to skip. Missing ones are left out. */
 export type Look = { roots: readonly string[]; hidden: readonly string[] };
 
 type Reading = { tree: Tree; inodes: Map<bigint, { links: number; paths: string[] }> };
 
-/** What is below a directory that may be anybody's, found by descriptor. */
+/** Reads a directory that may belong to any user, by descriptors. */
 export async function readTree(baseDir: string, { roots, hidden }: Look): Promise<Tree> {
   const tree: Tree = { files: new Map(), gitPaths: new Map(), dirs: new Set(), leftOut: new Map() };
   const reading: Reading = { tree, inodes: new Map() };
@@ -51,7 +51,7 @@ export async function readTree(baseDir: string, { roots, hidden }: Look): Promis
   return tree;
 }
 
-/** As many as keep Node's four file threads busy while others are answered. */
+/** Enough to keep Node's four file threads busy. */
 const atOnce = 16;
 
 /** Walks several paths below one directory. Throws a RunFailure if there is too much in them. */
@@ -100,6 +100,7 @@ async function hashLink({ dir, name }: WalkedEntry) {
 
 /** Null if this worker may not read it. */
 async function hashFile(entry: FileHandle): Promise<{ size: number; sha256: string } | null> {
+  // Null means that it may not be read; see above.
   const file = await openContent(entry).catch(() => null);
   if (file === null) return null;
   try {

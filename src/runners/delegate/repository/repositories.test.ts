@@ -6,7 +6,7 @@ const never = new AbortController().signal;
 const atOnce = { waitMs: 0, signal: never };
 const later = { waitMs: 60_000, signal: never };
 
-test("O-44 paths are taken by one after the other if one is in the other, in any repository", async () => {
+test("O-44 jobs take overlapping paths of any repository one after the other", async () => {
   const repositories = new Repositories(systemClock);
   const free = await repositories.take("/srv/a", ["src", "docs"], atOnce);
   expect(free).not.toBeNull();
@@ -27,7 +27,7 @@ test("O-44 paths are taken by one after the other if one is in the other, in any
   expect(await repositories.take("/srv/a", ["src/lib"], atOnce)).not.toBeNull();
 });
 
-test("O-44 those who wait are served in the order in which they came, and one that is stopped holds nobody", async () => {
+test("O-44 waiting jobs take paths in order of arrival, and a stopped one blocks no other", async () => {
   const repositories = new Repositories(systemClock);
   const order: string[] = [];
   const first = await repositories.take("/srv/a", ["src"], later);

@@ -2,17 +2,17 @@ import { join } from "node:path";
 import { isPathIn } from "../../../core/path-rules.ts";
 import type { Clock } from "../../../runtime/clock/clock.ts";
 
-/** Absolute paths, and what resolves when their user has left them as they stay. */
+/** Absolute paths, and a promise that resolves when their user has finished with them. */
 type Use = { paths: readonly string[]; over: Promise<void> };
 
 /**
- * The paths in which agents of this worker work in place. What an agent changed may have to be put back, and what changed
- * in the same paths meanwhile would go with it, so agents whose paths overlap work one after the other.
- * Why: ADR 0066, ADR 0102.
+ * The paths in which agents of this worker work in place. An agent's changes may have to be put back, and other changes
+ * in the same paths would be lost with them, so agents with overlapping paths work one after the other. Why: ADR 0066,
+ * ADR 0102.
  */
 export class Repositories {
   readonly #clock: Clock;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #uses = new Set<Use>();
 
   constructor(clock: Clock) {
@@ -20,8 +20,8 @@ export class Repositories {
   }
 
   /**
-   * Waits, for at most `waitMs`, until everybody who came before has left these paths of a repository, and returns what
-   * gives them free; null if that took too long or the signal was aborted. An empty path is the whole repository.
+   * Waits, for at most `waitMs`, until all earlier users have left these paths of a repository, and returns a function
+   * that releases them; null if that took too long or the signal was aborted. An empty path is the whole repository.
    */
   async take(
     root: string,
@@ -45,6 +45,7 @@ export class Repositories {
   async #areOver(uses: readonly Use[], waitMs: number, signal: AbortSignal): Promise<boolean> {
     const isFree = new AbortController();
     const others = Promise.all(uses.map(({ over }) => over)).then(() => isFree.abort());
+    // The end of the others, or the signal, ends this wait.
     const late = this.#clock.sleep(waitMs, AbortSignal.any([signal, isFree.signal])).catch(() => {});
     await Promise.race([others, late]);
     return isFree.signal.aborted && !signal.aborted;

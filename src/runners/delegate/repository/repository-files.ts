@@ -27,9 +27,10 @@ export async function withBase<T>(dir: string, act: (base: FileHandle) => Promis
   }
 }
 
-/** The content of a file below one of our own directories; null if it is not the one that was noted, or is not there. */
+/** The content of a copied file; null if it does not exist or is not the recorded one. */
 export async function readCopy(dir: string, path: string, { sha256 }: TreeFile): Promise<Buffer | null> {
   return withBase(dir, async (from) => {
+    // A file that was too large for a copy has none.
     const copy = await openBeneath(from, path).catch(() => null);
     if (copy === null) return null;
     try {
@@ -51,6 +52,7 @@ export async function placeFile(
   { bytes, mode, owner }: { bytes: Buffer; mode: number; owner: Owner },
 ): Promise<void> {
   await makeDirsAbove(base, path, owner);
+  // There is no file of this name to replace.
   const replaced = await inParent(base, path, (place) => lstat(place)).catch(() => null);
   const { uid, gid } = replaced?.isFile() ? replaced : owner;
   const file = await createBeneath(base, path);
@@ -84,15 +86,15 @@ async function makeDirsAbove(base: FileHandle, path: string, owner: Owner): Prom
   if (path.includes("/")) await makeDirs(base, dirname(path), owner);
 }
 
-/** What was seen under a path. */
+/** A file that was seen under a path. */
 type Seen = { path: string; inode: string };
 
-/** Removes a name if it still means what was seen there. Returns whether it did. */
+/** Removes a name if it still leads to the file that was seen there. Returns whether it did. */
 export function removeSeen(base: FileHandle, seen: Seen): Promise<boolean> {
   return withSeen(base, seen, (place) => unlink(place));
 }
 
-/** Renames what was seen under a path, for as long as it is there. Its new directory is made if it is missing. */
+/** Renames the file that was seen under a path, if it is still there. A missing target directory is created. */
 export async function moveSeen(
   base: FileHandle,
   seen: Seen,

@@ -12,13 +12,13 @@ type Shown = {
   paths: CheckedPaths;
   /** Whether the kernel maps owners. */
   isMapped: boolean;
-  /** Sources of what may change, by path; the repository itself in place. */
+  /** The sources of the allowed paths; in place, the repository itself. */
   writable: readonly { path: string; mount: JobMount }[];
-  /** What git keeps for itself inside of what may change. */
+  /** The directories of git inside of the allowed paths. */
   gitPaths: readonly string[];
   /** Paths that are to look empty. */
   covered: readonly string[];
-  /** A directory of ours, for mount points that the repository does not have. */
+  /** A directory for mount points that the repository does not have. */
   spareDir: string;
 };
 
@@ -26,9 +26,10 @@ type Shown = {
 const rebuiltEntriesMax = 90;
 
 /**
- * The mounts by which an agent sees a repository at its own path: all of it read-only, forbidden paths covered, and what
- * may change on top. Owners are mapped only there: of the rest the kernel shows an agent what everybody may read. The repository is not touched: where it lacks a directory that may be written, the directory above
- * is rebuilt from mounts of what is in it. Why: ADR 0048, ADR 0097.
+ * The mounts by which an agent sees a repository at its own path: all of it read-only, forbidden paths covered, and the
+ * allowed paths on top. Owners are mapped only there: of the rest an agent can read the files that every user may read.
+ * The repository is not changed: if it lacks an allowed directory, the directory above it is rebuilt from mounts of its
+ * entries. Why: ADR 0048, ADR 0097.
  */
 export async function showRepository(shown: Shown): Promise<JobMount[]> {
   const { writable, gitPaths } = shown;
@@ -56,13 +57,13 @@ async function rebuiltDirs(root: string, paths: readonly string[]): Promise<Set<
     let dir = path;
     do dir = dir.includes("/") ? dirname(dir) : "";
     while (dir !== "" && !(await exists(join(root, dir))));
-    // One that is itself inside of what may change is part of the copy.
+    // A path inside another allowed path is part of that copy.
     if (!paths.some((other) => other !== path && dir !== "" && isPathIn(dir, other))) dirs.add(dir);
   }
   return dirs;
 }
 
-/** `covered`: what gets a mount of its own, or is rebuilt itself. */
+/** `covered` has the entries that get a mount of their own, or are rebuilt themselves. */
 async function rebuild(
   shown: Shown,
   { dir, covered }: { dir: string; covered: readonly string[] },
@@ -98,8 +99,8 @@ async function gitMount(shown: Shown, path: string): Promise<JobMount> {
 }
 
 /**
- * The directories that lead to a covered path inside of one that may change. Each is mounted on itself, because a mount point
- * cannot be renamed: with another name, what is covered would be in the open.
+ * The directories that lead to a covered path inside of one that may change. Each is mounted on itself, because a mount
+ * point cannot be renamed: under another name, the covered path would be visible.
  */
 async function pinned(
   { covered, isMapped }: Shown,
@@ -109,6 +110,7 @@ async function pinned(
   const mounts: JobMount[] = [];
   for (const dir of new Set(names.flatMap((other) => dirsBetween(path, other)))) {
     const [source, target] = [join(mount.source, dir), join(mount.target, dir)];
+    // A path that does not exist needs no mount.
     const found = await lstat(source).catch(() => null);
     if (!found?.isDirectory()) continue;
     const idmapped = isMapped ? { idmapped: { uid: found.uid, gid: found.gid } } : {};
@@ -129,6 +131,7 @@ function dirsBetween(upper: string, lower: string): string[] {
 /** A forbidden path inside the repository looks empty. */
 async function cover({ paths, spareDir }: Shown, path: string): Promise<JobMount[]> {
   const target = join(paths.root, path);
+  // A path that does not exist needs no cover.
   const found = await lstat(target).catch(() => null);
   if (found === null || found.isSymbolicLink()) return [];
   await mkdir(spareDir, { recursive: true });

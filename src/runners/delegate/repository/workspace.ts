@@ -4,13 +4,13 @@ import type { Look, Tree } from "./read-tree.ts";
 
 /** Where an agent works, and where its work is found afterwards. */
 export type Workspace = {
-  /** How the repository is kept from changing, as it is told to the user. */
+  /** How the repository is protected from changes, as reported to the user. */
   kind: "copy" | "in-place" | "private";
   /** Where the agent starts, as it sees it. */
   cwd: string;
   /** Where the task is put for an agent that reads only its workspace; undefined in place. */
   task?: TaskDir | undefined;
-  /** What the agent sees of the repository, and what a check of its work sees, which can change nothing. */
+  /** The mounts of the repository for the agent, and read-only ones for the check of its work. */
   mounts: readonly JobMount[];
   readOnlyMounts: readonly JobMount[];
   /** On the host: the paths that may change as they are now, below one directory. */
@@ -20,11 +20,11 @@ export type Workspace = {
   before: Tree;
   /** The repository into which the changes are moved when the job ends, if they are made in a copy and belong there. */
   moveInto?: string | undefined;
-  /** What is compared. Without a cage it is more than what may change. */
+  /** The compared paths. Without a cage these are more than the allowed ones. */
   look: Look;
-  /** What may change. */
+  /** The allowed paths. */
   allowed: readonly string[];
-  /** On the host: what is not below `dir` is there, for files that are expected but were not changed. */
+  /** On the host: the files that are not below `dir`, for expected files that were not changed. */
   restDir: string;
 };
 

@@ -2,9 +2,9 @@
 export type Dialect = {
   /** Whether a request to this path is a turn of a conversation in this dialect. */
   isTurn(path: string): boolean;
-  /** What the program has told so far. */
+  /** What the program has sent so far. */
   read(body: JsonRecord): Turn;
-  /** Whether the answer is wanted in pieces. */
+  /** Whether the program requests the answer in pieces. */
   isStreamed(path: string, body: JsonRecord): boolean;
   /** The answer as server-sent events, in order, or as one object. */
   stream(reply: Reply): StreamEvent[];
@@ -21,16 +21,16 @@ type Called = { name: string; args: string };
 
 export type Turn = {
   model: string;
-  /** Everything that people, programs and tools said, without the descriptions of the tools. */
+  /** The text of people, programs and tools, without the descriptions of the tools. */
   text: string;
   tools: Tool[];
   /** In the order in which they were called. */
   calls: Called[];
-  /** What the last of them gave; empty if none has come back. */
+  /** The result of the last call; empty if there is none. */
   lastResult: string;
 };
 
-/** What the model does next: it calls one tool, or it says something and the conversation is over. */
+/** The model's next act: it calls one tool, or it ends the conversation with a text. */
 export type Reply = { model: string; id: string } & (
   | { say: string }
   | { call: { name: string; args: Readonly<Record<string, unknown>> } }
@@ -38,7 +38,7 @@ export type Reply = { model: string; id: string } & (
 
 type StreamEvent = { event?: string; data: object | string };
 
-/** Few enough to be no matter, and enough to see that somebody counts them. */
+/** Few enough not to matter, and enough to see that the program counts them. */
 export const tokens = { input: 100, output: 20 } as const;
 
 export function record(value: unknown): JsonRecord {
