@@ -50,7 +50,7 @@ export function buildLauncher(options) {
     const built = join(scratch, "writ-launcher");
     const folder = join(root, "launcher");
     compile(compiler, [...flags, ...link, "-I", folder, "-o", built, ...sourcesIn(folder)]);
-    // Renamed into place: a launcher that runs keeps the file it was started from, and nobody sees half a file.
+    // Renamed into place: a launcher that runs keeps the file it was started from, and no process sees half a file.
     renameSync(built, outFile);
     return outFile;
   } finally {

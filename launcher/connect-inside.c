@@ -53,10 +53,10 @@ static unsigned long number_in(const char *text, unsigned long max) {
 
 static void enter_network_of(unsigned long pid) {
   int net_fd = open_namespace(pid, "net");
-  // The host's own ports are not meant: anybody listens there.
+  // The host's own network is refused, because any program can listen there.
   if (is_ours(net_fd)) fatal("process %lu has no network of its own", pid);
   if (setns(net_fd, CLONE_NEWNET) != 0) {
-    // Without root: in the namespace of users that the network belongs to, its owner may.
+    // Without root: the owner may enter the network from its user namespace.
     if (errno != EPERM) fatal("entering a network");
     int user_fd = open_namespace(pid, "user");
     if (setns(user_fd, CLONE_NEWUSER) != 0) fatal("entering a user namespace");
@@ -88,7 +88,7 @@ static int open_connection(uint16_t port) {
   return connection >= 0 ? connection : try_address((const struct sockaddr *)&ipv6, sizeof ipv6);
 }
 
-/* -1 if nobody answers there, whatever the reason. */
+/* -1 if no process answers there, for any reason. */
 static int try_address(const struct sockaddr *address, socklen_t length) {
   int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
@@ -97,7 +97,7 @@ static int try_address(const struct sockaddr *address, socklen_t length) {
   return -1;
 }
 
-/* A worker that wants nothing more closes both; a server that has answered closes its side. */
+/* A worker that has finished closes both; a server that has answered closes its side. */
 static void copy_both_ways(int connection) {
   struct pollfd ends[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = connection, .events = POLLIN}};
   while (true) {

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* The step names that FAILED carries. They are API: the worker maps them to what it tells its users. */
+/* The step names that FAILED carries. They are API: the worker maps them to messages for its users. */
 #define STEP_PLAN "plan"
 #define STEP_CAPACITY "capacity"
 #define STEP_OUTPUT "output"
@@ -39,7 +39,7 @@ struct failure {
   char message[200];
 };
 
-/* Notes the step, errno as it is now and what was tried. Always false, so that a step can `return fail(…)`. */
+/* Notes the step, the present errno and what was tried. Always false, so that a step can `return fail(…)`. */
 bool fail(struct failure *failure, const char *step, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -61,7 +61,7 @@ int kernel_fsmount(int fs_fd, unsigned attributes) {
 }
 
 int kernel_add_mount_attributes(int fd, unsigned flags, uint64_t attributes) {
-  // A copy of a shared mount hears of the host's later mounts and tells of its own, unless it is made private.
+  // A copy of a shared mount receives the host's later mounts and sends its own, unless it is made private.
   struct kernel_mount_attributes change = {.set = attributes, .propagation = MS_PRIVATE};
   return (int)syscall(KERNEL_MOUNT_SETATTR, fd, "", AT_EMPTY_PATH | flags, &change, sizeof change);
 }

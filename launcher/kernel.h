@@ -42,11 +42,11 @@
 #define KERNEL_RESOLVE_NO_SYMLINKS 4u
 #define KERNEL_RESOLVE_BENEATH 8u
 
-/* A fork with flags; the new process is born in the cgroup behind `cgroup_fd`, or in ours when that is -1. */
+/* A fork with flags; the new process starts in the cgroup behind `cgroup_fd`, or in the caller's when that is -1. */
 pid_t kernel_fork(uint64_t flags, int cgroup_fd);
 
 int kernel_open_tree(const char *path, unsigned flags);
-/* A copy of the mount tree that begins at what is behind `fd`, which is attached nowhere. */
+/* An unattached copy of the mount tree that begins behind `fd`. */
 int kernel_copy_tree(int fd);
 int kernel_move_mount(int from_fd, int to_fd);
 int kernel_fsopen(const char *fs_name);

@@ -6,7 +6,7 @@
 
 #include "plan/wire.h"
 
-/* The descriptor that the worker gave us. */
+/* The descriptor of the socket to the worker. */
 #define WIRE_FD 3
 
 /* What the launcher keeps for its whole life. */
@@ -20,7 +20,7 @@ struct launcher {
   const struct sock_fprog *filter;
 };
 
-/* Comes first: makes us end with the worker, and closes every descriptor inherited from it. */
+/* Called first: makes the launcher end with the worker, and closes every descriptor inherited from it. */
 void prepare_process(struct launcher *launcher);
 /* Answers the worker until it goes (0) or breaks the protocol (2); then everything that was started is dead. */
 int serve(struct launcher *launcher);

@@ -13,7 +13,7 @@
 #include "kernel.h"
 #include "protocol.h"
 
-/* A rename somewhere on the path makes the kernel give up with EAGAIN; so many in a row are an attack. */
+/* A rename on the path makes the kernel give up with EAGAIN; this many in a row are an attack. */
 #define TRIES_MAX 64
 
 struct request {
@@ -21,7 +21,7 @@ struct request {
   uint32_t how;
 };
 
-/* Those that the worker has not closed yet; -1 is a free place. */
+/* The files that the worker has not closed yet; -1 is a free place. */
 static int open_fds[OPEN_FILES_MAX];
 static uint32_t open_count;
 
@@ -59,7 +59,7 @@ bool answer_close(const struct frame *frame) {
   uint32_t fd;
   if (wire_field(frame, &position, &field) != WIRE_OK || field.tag != TAG_FD || !field_u32(&field, &fd)) return false;
   if (wire_field(frame, &position, &field) != WIRE_EMPTY) return false;
-  // Only what was handed out can be closed, or a wrong number would close a pipe of some job.
+  // Only these files can be closed; otherwise a wrong number would close a pipe of a job.
   for (uint32_t i = 0; i < open_count; i++) {
     if ((uint32_t)open_fds[i] != fd) continue;
     close_fd(open_fds[i]);
@@ -155,8 +155,8 @@ static int open_resolved(int dir_fd, const struct request *request, uid_t owner)
 }
 
 /*
- * Devices, sockets and FIFOs are nothing that a job may hand to the worker. Nor is a file of somebody else, or one that
- * has a second name: a job can make a hard link to a file that it cannot read, and the launcher could read it.
+ * A job must not pass devices, sockets and FIFOs to the worker, nor a file of another user or one with a second name: a
+ * job can make a hard link to a file that it cannot read, and the launcher could read it.
  */
 static int check_opened(int fd, uint32_t how, uid_t owner) {
   struct stat found;

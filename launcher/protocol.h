@@ -20,7 +20,7 @@
 
 #define PROTOCOL_VERSION 11u
 
-/* Holds any argv and environment that execve takes (2 MiB by default) with room for a plan around it. */
+/* Has room for any argv and environment that execve accepts (2 MiB by default) and for the rest of a plan. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
 /* type and id */
 #define FRAME_HEAD_BYTES 5u
@@ -40,7 +40,7 @@
 /* Of all masks of a job together. */
 #define MASK_BYTES_MAX (1024u * 1024)
 #define STDIN_BYTES_MAX (64u * 1024)
-/* What is held of the output of one job, of both streams together. */
+/* The most output of one job that is held, of both streams together. */
 #define HELD_BYTES_MAX (32u * 1024)
 #define HOLD_MS_MAX 1000u
 #define HOME_ENTRIES_MAX 8u
@@ -53,7 +53,7 @@ enum frame_type {
   FRAME_SIGNAL = 2, /* TAG_SIGNO: to the process group of the job's first process; a job that is gone is no error */
   /* No field: SIGKILL to the cage's pid 1 and so to all in it, and no more waiting for room; one that is gone is no error. */
   FRAME_KILL = 3,
-  /* Here the id is the worker's name for the question, and comes back in the answer. */
+  /* Here the id is the worker's name for the request, and is repeated in the answer. */
   FRAME_OPEN = 4,  /* TAG_DIR, TAG_PATH, TAG_HOW */
   FRAME_CLOSE = 5, /* TAG_FD, as given by OPENED; no answer */
   FRAME_PING = 6,  /* no field: answered at once by PONG with the same id */
@@ -169,7 +169,7 @@ enum field_tag {
   TAG_HOME_REMOVED = 90, /* u32: 1 when it is gone, 0 when that is left to the worker */
 };
 
-/* By which right the launcher builds cages. A plan is the same for all of them. */
+/* The rights with which the launcher builds cages. A plan is the same for all of them. */
 enum cage_rights {
   RIGHTS_OWN = 0, /* root's, or the capability to administer the system */
   /*
@@ -180,7 +180,7 @@ enum cage_rights {
   RIGHTS_NONE = 2, /* the host forbids user namespaces; TAG_MESSAGE says at which step */
 };
 
-/* Each is given in full or the job does not start. What a host cannot give, the worker leaves out. */
+/* Each is applied in full or the job does not start. The worker leaves out those that a host does not support. */
 enum protection {
   PROTECT_PID_NS = 1u << 0,
   PROTECT_MOUNT_NS = 1u << 1,

@@ -21,7 +21,7 @@
 #include "fatal.h"
 #include "kernel.h"
 
-/* Running jobs come before what earlier jobs have left. */
+/* Running jobs have priority over the removal. */
 #define NICENESS 10
 #define FLAGS_IN_THE_WAY (FS_IMMUTABLE_FL | FS_APPEND_FL)
 
@@ -51,7 +51,7 @@ int remove_trees(const char *dir) {
   if (removal.top_fd < 0) fatal("opening %s", dir);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fatal("asking for a death signal");
   (void)setpriority(PRIO_PROCESS, 0, NICENESS);
-  // Each pass removes something, or moves up a directory, which happens to none of them twice; so there is a last one.
+  // Each pass removes an entry, or moves up a directory, which happens to each only once; so the loop ends.
   do {
     removal.changes = 0;
     if (!for_each_name(&removal, removal.top_fd, remove_top_entry)) fatal("reading %s", dir);
@@ -79,7 +79,7 @@ static void remove_top_entry(struct removal *removal, int dir_fd, const char *na
   remove_entry(removal, dir_fd, name);
 }
 
-/* One more try, to learn why; what is still there afterwards counts as left. */
+/* One more try, to learn the reason; an entry that still exists afterwards counts as left. */
 static void report_top_entry(struct removal *removal, int dir_fd, const char *name) {
   uint64_t left = removal->changes;
   struct stat found;
@@ -102,7 +102,7 @@ static void remove_entry(struct removal *removal, int dir_fd, const char *name) 
   if (removal->error == 0) removal->error = errno;
 }
 
-/* A file or an empty directory is removed, a directory with something in it is moved up and has its turn there. */
+/* A file or an empty directory is removed; a directory with entries is moved up and emptied there later. */
 static bool take_away(struct removal *removal, int dir_fd, const char *name) {
   if (unlinkat(dir_fd, name, 0) == 0) return true;
   if (errno != EISDIR) return false;
@@ -123,7 +123,7 @@ static bool empty_at_top(struct removal *removal, const char *name) {
   return is_read;
 }
 
-/* Its new name begins like that of the entry it comes from, so that whoever finds it knows which job made it. */
+/* Its new name begins like that of its top entry, so that an operator can tell which job made it. */
 static bool move_up(struct removal *removal, int dir_fd, const char *name) {
   char target[NAME_MAX + 1];
   int known = (int)strcspn(removal->entry, "~");
@@ -132,11 +132,11 @@ static bool move_up(struct removal *removal, int dir_fd, const char *name) {
   return syscall(SYS_renameat2, dir_fd, name, removal->top_fd, target, RENAME_NOREPLACE) == 0;
 }
 
-/* Lifts what an owner may have put in the way: attributes of the entry or of its directory, and modes of both. */
+/* Removes obstacles that an owner may have set: attributes of the entry or of its directory, and modes of both. */
 static void unlock(int dir_fd, const char *name) {
   clear_flags(dir_fd);
   if (geteuid() != 0) (void)fchmod(dir_fd, 0700);
-  // Never what is mounted there: that belongs to somebody else.
+  // Never a mount point: its content does not belong to the job.
   int path_fd = kernel_open_beneath(dir_fd, name, O_PATH | O_NOFOLLOW, 0, KERNEL_RESOLVE_NO_XDEV);
   if (path_fd < 0) return;
   unlock_opened(path_fd);
@@ -156,7 +156,7 @@ static void unlock_opened(int path_fd) {
   (void)close(fd);
 }
 
-/* File systems without such attributes refuse the question, and then they are not what is in the way. */
+/* File systems without such attributes refuse the call, and then attributes are not the obstacle. */
 static void clear_flags(int fd) {
   unsigned flags = 0;
   if (ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0 || (flags & FLAGS_IN_THE_WAY) == 0) return;

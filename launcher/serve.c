@@ -19,7 +19,10 @@
 #include "watch.h"
 
 #define EVENTS_MAX 256
-/* How long killed processes may take to end. A process in an uninterruptible wait dies with us as soon as it can. */
+/*
+ * How long killed processes may take to end. A process in an uninterruptible wait dies after the launcher, as soon as
+ * it can.
+ */
 #define LAST_WAIT_MS 10000
 
 /* Why the loop ends: the status that the launcher exits with. */
@@ -83,7 +86,7 @@ static enum verdict handle(struct launcher *launcher, const struct epoll_event *
   enum source source = event_source(event);
   if (source == SOURCE_SIGNALS) return take_signals(launcher);
   if (source == SOURCE_WIRE) return (event->events & ~(uint32_t)EPOLLOUT) != 0 ? hear_worker(launcher) : GO_ON;
-  // The slot may belong to another job since the event was noted.
+  // The slot may belong to another job by now.
   struct job *job = job_by_slot(event_slot(event), event_generation(event));
   if (job == NULL) return GO_ON;
   if (source == SOURCE_REPORT) hear_report(launcher, job);
@@ -93,7 +96,7 @@ static enum verdict handle(struct launcher *launcher, const struct epoll_event *
 }
 
 static enum verdict hear_worker(struct launcher *launcher) {
-  // What lies here is taken first, so that no more than one read lies here at any time.
+  // Frames in the buffer are handled first, so that it never has more than one read.
   if (has_frame(launcher)) return GO_ON;
   enum wire_result result = wire_fill(&launcher->wire);
   if (result == WIRE_CLOSED) return WORKER_GONE;
@@ -107,8 +110,8 @@ static bool has_frame(struct launcher *launcher) {
 }
 
 /*
- * Not at all while a frame lies here that can be taken, and no longer than until a start has to be given up, output is
- * held long enough, or a full disk is tried again.
+ * 0 while the buffer has a whole frame; otherwise the time until a start has to be given up, held output has to be
+ * released, or a full disk is tried again.
  */
 static int wait_ms(struct launcher *launcher) {
   if (!wire_is_congested(&launcher->wire) && has_frame(launcher)) return 0;
@@ -130,7 +133,7 @@ static int ms_until(uint64_t at_us) {
   return at_us <= now_us ? 0 : (int)((at_us - now_us) / 1000 + 1);
 }
 
-/* One for each turn of the loop: a START may take seconds, and what jobs and the worker wait for comes in between. */
+/* One for each turn of the loop: a START may take seconds, and other events must be handled in between. */
 static enum verdict take_next_frame(struct launcher *launcher) {
   struct wire *wire = &launcher->wire;
   struct frame frame;
@@ -147,7 +150,7 @@ static enum verdict take_frame(struct launcher *launcher, const struct frame *fr
   bool is_fine = true;
   const char *why = "a frame is malformed";
   switch (frame->type) {
-    // An invalid plan carries its own reason.
+    // An invalid plan has its own reason.
     case FRAME_START: return take_start(launcher, frame) ? GO_ON : PROTOCOL_BROKEN;
     case FRAME_SIGNAL: is_fine = take_signal(frame); break;
     case FRAME_KILL: is_fine = take_kill(launcher, frame); break;
@@ -185,7 +188,7 @@ static bool take_signal(const struct frame *frame) {
   if (wire_field(frame, &position, &field) != WIRE_EMPTY) return false;
   struct job *job = job_by_id(frame->id);
   if (job == NULL || job->is_reaped) return true;
-  // Its pid 1 passes it on, by a pid that means nothing outside the cage.
+  // The cage's pid 1 passes it on, to a pid that is valid only inside the cage.
   union sigval order = {.sival_int = (int)signo};
   if (sigqueue(job->pid, SIGNAL_ORDER, order) != 0 && errno != ESRCH && errno != EAGAIN) fatal("signalling a cage");
   return true;
@@ -197,7 +200,7 @@ static bool take_kill(struct launcher *launcher, const struct frame *frame) {
   if (job == NULL) return true;
   job->is_killed = true;
   kill_job(job);
-  // Only room for its output was awaited.
+  // The job has ended, and only waited for room for its output.
   if (job->is_reaped) finish_job(launcher, job);
   return true;
 }
@@ -247,7 +250,7 @@ static void say_broken(struct launcher *launcher, const char *why) {
   (void)fprintf(stderr, "writ-launcher: protocol error: %s\n", why);
 }
 
-/* Nothing that we started may outlive us. The death signal would kill it as well; this waits until it has ended. */
+/* No job may outlive the launcher. The death signal would kill jobs as well; this waits until they have ended. */
 static void end_all(struct launcher *launcher) {
   uint64_t until_us = monotonic_us() + LAST_WAIT_MS * 1000u;
   kill_all_jobs();
@@ -258,6 +261,6 @@ static void end_all(struct launcher *launcher) {
     (void)take_signals(launcher);
     reap_jobs(launcher);
   }
-  // The worker may still be there after an error of its own; otherwise nobody needs these.
+  // The worker may still be there after a protocol error; otherwise these are not needed.
   (void)wire_flush(&launcher->wire);
 }

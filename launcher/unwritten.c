@@ -6,13 +6,13 @@
 
 #include "fatal.h"
 
-/* At most what is held of a job, or one turn of a masked stream: its reader waits until these are written. */
+/* At most the held output of a job, or one turn of a masked stream: its reader waits until these are written. */
 void unwritten_keep(struct unwritten *unwritten, const uint8_t *bytes, size_t count) {
   if (count == 0) return;
   size_t all = unwritten->count + count;
   uint8_t *place = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) fatal("no memory for %zu bytes", all);
-  // It holds what jobs wrote, so no child gets a copy of it.
+  // It contains output of jobs, so no child gets a copy of it.
   if (madvise(place, all, MADV_DONTFORK) != 0 || madvise(place, all, MADV_DONTDUMP) != 0) {
     fatal("keeping output from other processes");
   }

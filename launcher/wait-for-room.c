@@ -5,7 +5,7 @@
 #include "process/job-table.h"
 #include "watch.h"
 
-/* No kernel tells when a disk has room again. Soon enough for a person, and a few calls a second for each stalled job. */
+/* The kernel does not report when a disk has room again. This costs a few calls a second for each stalled job. */
 #define RETRY_MS 250u
 
 static uint64_t retry_us;
@@ -22,7 +22,7 @@ uint64_t stalled_retry_us(void) { return retry_us; }
 
 void retry_stalled_outputs(struct launcher *launcher) {
   if (retry_us == 0 || retry_us > monotonic_us()) return;
-  // Whatever is still stalled notes it again.
+  // A stream that is still stalled notes it again.
   retry_us = 0;
   for (uint32_t slot = 0; slot < JOBS_MAX; slot++) {
     struct job *job = job_in_slot(slot);

@@ -5,13 +5,13 @@
 
 #include "launcher.h"
 
-/* Some output is stalled: it will be tried again. Why: ADR 0106. */
+/* Notes that some output is stalled and has to be tried again. Why: ADR 0106. */
 void note_stalled(void);
-/* When that is; 0 when nothing is stalled. */
+/* The time of the next try; 0 when no output is stalled. */
 uint64_t stalled_retry_us(void);
-/* Tries it if it is time. Jobs that have ended and only waited for room are finished. */
+/* Tries again if it is time. Jobs that have ended and only waited for room are finished. */
 void retry_stalled_outputs(struct launcher *launcher);
-/* EXITED for those that were reaped, killed, and waited only for room. */
+/* EXITED for jobs that were reaped, killed, and waited only for room. */
 void finish_reaped_jobs(struct launcher *launcher);
 
 #endif

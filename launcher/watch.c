@@ -20,7 +20,7 @@ bool watch(int fd, enum source source, uint32_t slot, uint32_t generation) {
 }
 
 void unwatch(int fd) {
-  // A start that failed half-way closes what was never watched.
+  // A start that failed half-way closes descriptors that were never watched.
   if (epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL) != 0 && errno != ENOENT) fatal("unwatching a descriptor");
 }
 

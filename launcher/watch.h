@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-/* What an event is about. */
+/* The source of an event. */
 enum source { SOURCE_WIRE = 1, SOURCE_SIGNALS = 2, SOURCE_REPORT = 3, SOURCE_STDOUT = 4, SOURCE_STDERR = 5 };
 
 void watch_open(void);
@@ -13,8 +13,8 @@ void watch_open(void);
 /* Reports events of `fd` until unwatch. Slot and generation say which job it belongs to. */
 bool watch(int fd, enum source source, uint32_t slot, uint32_t generation);
 /*
- * Has to come before close: a cage that is being started holds copies of our descriptors, and for the kernel a
- * watch lasts as long as any copy is open.
+ * Has to come before close: a starting cage has copies of the launcher's descriptors, and for the kernel a watch lasts
+ * as long as any copy is open.
  */
 void unwatch(int fd);
 /* Which events of the wire are of interest just now. */

@@ -19,10 +19,10 @@
 #include "cage/mount-step.h"
 #include "protocol.h"
 
-/* A healthy host takes about 2 ms. A source on a dead network disk would otherwise hold up every other job. */
+/* A healthy host takes about 2 ms. Without a bound, a source on a dead network disk would delay every other job. */
 #define BUILD_MS_MAX 10000
 
-/* What the builder reports when it has finished. */
+/* The builder's report when it has finished. */
 struct outcome {
   bool is_built;
   struct failure failure;
@@ -89,7 +89,7 @@ static bool build(const struct plan *plan, struct failure *failure) {
 static bool make_root(struct failure *failure) {
   int fs_fd = kernel_fsopen("tmpfs");
   if (fs_fd < 0) return fail(failure, STEP_MOUNT, "asking for a tmpfs as root");
-  // It holds mount points and a few small files; the plan's frame bounds what those can be.
+  // It has mount points and a few small files, whose size the plan's frame bounds.
   if (kernel_fsconfig_set(fs_fd, "size", "16m") != 0 || kernel_fsconfig_set(fs_fd, "nr_inodes", "8192") != 0 ||
       kernel_fsconfig_set(fs_fd, "mode", "0755") != 0 || kernel_fsconfig_create(fs_fd) != 0) {
     return fail(failure, STEP_MOUNT, "making a tmpfs as root");
@@ -129,7 +129,7 @@ static bool open_namespace(pid_t builder, int *namespace_fd, struct failure *fai
   return true;
 }
 
-/* It is reaped with the jobs. On a dead disk it may never end, so nothing here waits for it. */
+/* The builder is reaped with the jobs. On a dead disk it may never end, so nothing here waits for it. */
 static void end_builder(pid_t builder) {
   if (kill(builder, SIGKILL) != 0 && errno != ESRCH) fatal("ending the builder of the shared mounts");
 }

@@ -56,7 +56,7 @@ static bool build_cage(const struct cage *cage, struct failure *failure) {
          && (!plan_asks(plan, PROTECT_NET_NS) || raise_loopback(failure));
 }
 
-/* Without a pid namespace the death of this process would leave grandchildren, so it is asked to end them. */
+/* Without a pid namespace the death of this process would leave grandchildren, so it receives SIGTERM and ends them. */
 static bool die_with_launcher(const struct cage *cage, struct failure *failure) {
   int signo = plan_asks(cage->plan, PROTECT_PID_NS) ? SIGKILL : SIGTERM;
   if (prctl(PR_SET_PDEATHSIG, signo) != 0) return fail(failure, STEP_LAUNCHER, "asking for a death signal");
@@ -69,15 +69,15 @@ static bool die_with_launcher(const struct cage *cage, struct failure *failure) 
 }
 
 /*
- * Without a pid namespace: whatever loses its parent becomes ours, so that it ends with the job. Before there is a job,
- * which may leave orphans in its first moment.
+ * Without a pid namespace: orphans become children of this process, so that they end with the job. Called before the
+ * job starts, which may leave orphans in its first moment.
  */
 static bool adopt_orphans(const struct plan *plan, struct failure *failure) {
   if (plan_asks(plan, PROTECT_PID_NS) || prctl(PR_SET_CHILD_SUBREAPER, 1) == 0) return true;
   return fail(failure, STEP_LAUNCHER, "asking for the orphans of the job");
 }
 
-/* Here and not before the clone: the launcher's own time is what all jobs share. */
+/* Here and not before the clone, because all jobs share the launcher's own time. */
 static bool give_directory(const struct plan *plan, struct failure *failure) {
   if (plan->home != NULL) return make_home(plan, failure);
   return plan->give_dir == NULL || give_away(plan->give_dir, plan->uid, plan->gid, failure);
@@ -98,7 +98,7 @@ static bool enter_namespaces(const struct cage *cage, struct failure *failure) {
   if (plan_asks(plan, PROTECT_IPC_NS)) flags |= CLONE_NEWIPC;
   if (plan_asks(plan, PROTECT_UTS_NS)) flags |= CLONE_NEWUTS;
   if (plan_asks(plan, PROTECT_NET_NS)) flags |= CLONE_NEWNET;
-  // Made here and not at birth: its root is the cgroup that one is in, and the launcher is in another one.
+  // Created here and not at the clone: its root is the cgroup of the caller, and the launcher is in another one.
   if (plan_asks(plan, PROTECT_CGROUP_NS)) flags |= CLONE_NEWCGROUP;
 
   if ((flags & CLONE_NEWNS) != 0 && setns(cage->template_fd, CLONE_NEWNS) != 0) {

@@ -7,7 +7,7 @@
 
 #include "plan/plan.h"
 
-/* What a cage is made from besides the plan. The descriptors are the child's copies of the launcher's. */
+/* The parts of a cage besides the plan. The descriptors are the child's copies of the launcher's. */
 struct cage {
   const struct plan *plan;
   int template_fd; /* the mount namespace to copy, -1 without one */

@@ -58,7 +58,7 @@ static bool fill(int dir_fd, const char *target, struct failure *failure) {
   return true;
 }
 
-/* In a user namespace nobody may make a device, so the host's own is shown: that one and no other, and unchangeable. */
+/* A user namespace does not allow new devices, so the host's own is bound: exactly that one, read-only. */
 static bool bind_device(int dir_fd, const char *name, dev_t number) {
   char source[32];
   struct stat found;

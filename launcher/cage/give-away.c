@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What a worker puts into a fresh directory is a handful of files in one or two folders. More means it is not fresh. */
+/* A worker puts a handful of files in one or two folders into a fresh directory. More means that it is not fresh. */
 #define ENTRIES_MAX 10000
 #define DEPTH_MAX 8
 /* A few dozen names at once; one lies on the stack for each level. */
@@ -42,7 +42,7 @@ static bool give_folder(int directory_fd, const char *name, int depth, struct gi
   return is_given && is_closed;
 }
 
-/* By the kernel's own call: the C library's would take 32 KiB of fresh memory for it, in each cage. */
+/* Uses the kernel's call: the C library's would take 32 KiB of fresh memory in each cage. */
 static bool give_open(int directory_fd, int depth, struct gift *gift) {
   _Alignas(struct dirent64) char names[NAMES_BYTES];
   if (fchown(directory_fd, gift->uid, gift->gid) != 0) return false;

@@ -11,7 +11,7 @@
 #include "fatal.h"
 #include "kernel.h"
 
-/* More than there are other attempts of one job. */
+/* More than the other attempts of one job. */
 #define TRIES_MAX 16
 
 static bool make_directories(const char *home, struct failure *failure);
@@ -58,7 +58,7 @@ static bool make_directories(const char *home, struct failure *failure) {
   char parent[PATH_BYTES_MAX + 1];
   parent_of(home, parent);
   for (int tries = 0; tries < TRIES_MAX; tries++) {
-    // Another attempt of the job may have made it, and removes it with its own when it ends, even now.
+    // Another attempt of the job may have made it, and may remove it at its end, even now.
     if (mkdir(parent, 0700) != 0 && errno != EEXIST) return fail(failure, STEP_HOME, "making %s", parent);
     if (mkdir(home, 0700) == 0) return true;
     if (errno != ENOENT) break;

@@ -7,7 +7,7 @@
 #include "failure.h"
 #include "plan/plan.h"
 
-/* What is needed to remove a job's home after its plan was forgotten. Why: ADR 0057. */
+/* The data for removing a job's home after its plan was dropped. Why: ADR 0057. */
 struct home {
   char *memory;
   const char *path; /* NULL without a home */
@@ -21,12 +21,12 @@ struct home {
 void home_note(struct home *home, const struct plan *plan);
 void home_forget(struct home *home);
 
-/* Makes it with all its entries. In the cage's first process, while that is still on the host. */
+/* Makes the home with all its entries. Called in the cage's first process, while that is still on the host. */
 bool make_home(const struct plan *plan, struct failure *failure);
 
 /*
- * Removes it after the last process of the job has gone; by descriptor, and through no link that the job may have put
- * there. False when something is left: then the worker removes it.
+ * Removes the home after the last process of the job has gone, by descriptor and without following links of the job.
+ * False when something is left: then the worker removes it.
  */
 bool remove_home(const struct home *home);
 

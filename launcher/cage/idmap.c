@@ -54,7 +54,7 @@ bool make_idmaps(struct plan *plan, struct failure *failure) {
   return true;
 }
 
-/* In a user namespace the job is the owner already, if the files are those of the launcher's user. */
+/* In a user namespace the job is the owner already, if the files belong to the launcher's user. */
 static bool do_without_map(struct mount_step *step, struct failure *failure) {
   errno = EPERM;
   if (!is_namespace_owner(step->uid)) {
@@ -91,7 +91,7 @@ static bool is_same(const struct idmap *left, const struct idmap *right) {
          left->job_uid == right->job_uid && left->job_gid == right->job_gid;
 }
 
-/* A new namespace needs a process to start with; the maps of that process are written from outside, by us. */
+/* A new namespace needs a process; the launcher writes the maps of that process from outside. */
 static bool make_namespace(struct idmap *idmap, struct failure *failure) {
   pid_t launcher = getpid();
   pid_t holder = kernel_fork(CLONE_NEWUSER, -1);

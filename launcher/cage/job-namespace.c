@@ -20,13 +20,13 @@ bool needs_job_namespace(const struct plan *plan) {
 }
 
 bool settle_in_job_namespace(int proc_fd, struct failure *failure) {
-  // That groups cannot be changed is inherited from the namespace above.
+  // The namespace inherits from its parent that groups cannot be changed.
   if (!write_map(proc_fd, "self/uid_map", failure)) return false;
   if (!write_map(proc_fd, "self/gid_map", failure)) return false;
   return empty_inheritable_sets() || fail(failure, STEP_CAPABILITIES, "emptying the bounding set of a job");
 }
 
-/* Through the host's /proc, which shows us by another pid: the one of the cage cannot be written to. */
+/* Through the host's /proc, which shows this process by another pid: the cage's /proc cannot be written to. */
 static bool write_map(int proc_fd, const char *path, struct failure *failure) {
   char line[48];
   int length = snprintf(line, sizeof line, "%u %u 1\n", NAMESPACE_ID, NAMESPACE_ID);

@@ -7,7 +7,7 @@
 
 /*
  * Paths in the cage are resolved from its root, which is the cwd, one name at a time and without following symbolic
- * links: a mount of the host may contain links that somebody else has made, and they must not redirect another mount.
+ * links: a mount of the host may contain links of another user, which must not redirect another mount.
  */
 
 /* Opens the directory above a path of the cage, creating what is missing, and gives the last name of the path. */

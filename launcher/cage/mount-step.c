@@ -33,7 +33,7 @@ bool open_mount(const struct mount_step *step, int *mount_fd, struct failure *fa
 
   *mount_fd = kernel_open_tree(step->source, KERNEL_OPEN_TREE_CLONE | KERNEL_AT_RECURSIVE);
   if (*mount_fd < 0) {
-    // Left out only when two looks agree: one error in the wrong place must not change what a job sees.
+    // Left out only when two checks agree: a single error must not change what a job sees.
     bool is_missing = step->source_kind == SOURCE_MISSING && (errno == ENOENT || errno == ENOTDIR);
     *mount_fd = MOUNT_FD_SKIPPED;
     return is_missing || fail(failure, STEP_MOUNT, "%s: opening %s", step->target, step->source);
@@ -96,7 +96,7 @@ static bool open_proc(const struct mount_step *step, int *mount_fd, struct failu
   return true;
 }
 
-/* Keys are not namespaced: these two files would show what other jobs of the same uid hold. */
+/* Keys are not namespaced: these two files would show the keys of other jobs of the same uid. */
 static const char *const masked_files[] = {"keys", "key-users"};
 
 static bool cover_proc_files(const struct mount_step *step, struct failure *failure) {
@@ -106,7 +106,7 @@ static bool cover_proc_files(const struct mount_step *step, struct failure *fail
     (void)snprintf(masked, sizeof masked, "%s/%s", path, masked_files[i]);
     if (mount("/dev/null", masked, NULL, MS_BIND, NULL) == 0) continue;
     int error = errno;
-    // A kernel without keys has no such file. That it is really not there is asked again, by another call.
+    // A kernel without keys has no such file. A second call checks that it is really missing.
     if (error == ENOENT && access(masked, F_OK) != 0 && errno == ENOENT) continue;
     errno = error;
     return fail(failure, STEP_MOUNT, "%s: covering %s", step->target, masked_files[i]);

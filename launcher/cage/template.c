@@ -62,7 +62,7 @@ bool template_for(struct plan *plan, int *namespace_fd, struct failure *failure)
   return true;
 }
 
-/* What decides how the template looks: all of a shared step, and of an own one its mount point alone. */
+/* The parts of a plan that define its template: all of a shared step, and only the mount point of an own one. */
 static bool key_add_step(struct key *key, struct mount_step *step, struct failure *failure) {
   uint64_t identity[IDENTITY_NUMBERS] = {0};
   bool is_bind = step->kind == MOUNT_BIND_RO || step->kind == MOUNT_BIND_RW;
@@ -128,7 +128,7 @@ static struct template *oldest_template(void) {
 
 static void forget_template(struct template *template) {
   if (template->key == NULL) return;
-  // The namespace goes with its last user: jobs that were made from it live in copies.
+  // The namespace ends with its last user: jobs that were made from it live in copies.
   if (close(template->namespace_fd) != 0) fatal("closing a template");
   free(template->key);
   memset(template, 0, sizeof *template);

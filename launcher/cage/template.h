@@ -4,10 +4,10 @@
 #include "plan/plan.h"
 
 /*
- * Most of what a job sees is the same for all jobs: /usr, /etc, /dev, the directories in between. That part is
- * built once, in a mount namespace without processes, and each job gets a private copy of it by one unshare.
- * Nothing in it can be written to, and each copy's mounts are its own. Measured beside the same code without
- * reuse, this gives twice the starts a second. Why: ADR 0015.
+ * Most mounts of a job are the same for all jobs: /usr, /etc, /dev, the directories in between. That part is built
+ * once, in a mount namespace without processes, and each job gets a private copy of it by one unshare. Nothing in it
+ * can be written to, and each copy's mounts are its own. Measured beside the same code without reuse, this gives twice
+ * the starts a second. Why: ADR 0015.
  */
 
 /*

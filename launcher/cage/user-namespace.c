@@ -20,7 +20,7 @@
 #include "kernel.h"
 #include "protocol.h"
 
-/* It takes less than a millisecond; this is for a machine that is very busy. */
+/* The trial takes less than a millisecond; the bound is for a very busy machine. */
 #define TRIAL_MS_MAX 4000
 
 static uint32_t rights = RIGHTS_NONE;
@@ -56,7 +56,7 @@ bool in_user_namespace(void) { return rights == RIGHTS_USER_NAMESPACE; }
 
 bool is_namespace_owner(uint32_t uid) { return in_user_namespace() && uid == owner_uid; }
 
-/* Root is never mapped, whatever it may lack: as the owner of the namespace it would be the user of every job. */
+/* Root is never mapped, even without some rights: as the owner of the namespace it would be the user of every job. */
 static bool has_own_rights(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -101,7 +101,9 @@ static bool hear_trial(int outcome_fd, struct failure *failure) {
   return failure->step[0] == '\0';
 }
 
-/* The mount namespace comes with it: only in one that belongs to the user namespace may mounts be made or copied. */
+/*
+ * The mount namespace is created with it: mounts may be made or copied only in one that belongs to the user namespace.
+ */
 static bool enter(struct failure *failure) {
   gid_t gid = getegid();
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return fail(failure, STEP_NAMESPACE, "making a user namespace");
@@ -109,7 +111,7 @@ static bool enter(struct failure *failure) {
   if (!write_text("/proc/self/setgroups", "deny", failure)) return false;
   if (!write_map("/proc/self/uid_map", owner_uid, failure)) return false;
   if (!write_map("/proc/self/gid_map", gid, failure)) return false;
-  // Later mounts of the host still appear here. On hosts that give such namespaces no rights, this is what fails.
+  // Later mounts of the host still appear here. On hosts that give such namespaces no rights, this call fails.
   if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0) return true;
   return fail(failure, STEP_NAMESPACE, "making mounts in a user namespace");
 }

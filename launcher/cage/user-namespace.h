@@ -10,16 +10,16 @@
 #define NAMESPACE_ID 65534u
 
 /*
- * Without root's rights: moves the launcher into a user namespace of its own, where it has every capability over what is
- * made there and none over the host. There the user who started it is NAMESPACE_ID, and so is every job. Where the host
- * forbids that, the launcher stays as it is and can give only what anybody may have. Comes before anything else is made.
- * Why: ADR 0039.
+ * Without root's rights: moves the launcher into a user namespace of its own, where it has every capability inside the
+ * namespace and none over the host. There the user who started it is NAMESPACE_ID, and so is every job. If the host
+ * forbids that, the launcher stays as it is and has only the rights of an ordinary user. Called before anything else is
+ * made. Why: ADR 0039.
  */
 void enter_user_namespace(void);
 
-/* By which right cages are built: one of RIGHTS_… in protocol.h. */
+/* The rights with which cages are built: one of RIGHTS_… in protocol.h. */
 uint32_t cage_rights(void);
-/* Why, for RIGHTS_NONE. */
+/* The reason for RIGHTS_NONE. */
 const struct failure *namespace_refusal(void);
 
 bool in_user_namespace(void);

@@ -12,8 +12,8 @@
 static uint8_t *memory;
 
 /*
- * Addresses for all jobs that can run at once. The kernel gives memory only for what is written, and a job writes at most
- * HELD_BYTES_MAX in all. It holds what jobs wrote, so no child gets a copy of it.
+ * Addresses for all jobs that can run at once. The kernel gives memory only for what is written, and a job writes at
+ * most HELD_BYTES_MAX in all. It contains output of jobs, so no child gets a copy of it.
  */
 void held_memory_open(void) {
   void *place = mmap(NULL, ALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -11,7 +11,7 @@
 #define ROOT 0u
 #define MASK_BYTE '*'
 
-/* What was read last is the beginning of a text, `depth` bytes of it. 0 means "none" for child, sibling and queued. */
+/* A state: the last `depth` bytes are the beginning of a text. 0 means "none" for child, sibling and queued. */
 struct node {
   uint32_t child, sibling;
   uint32_t fallback; /* the longest other beginning of a text that these bytes end with */
@@ -49,7 +49,7 @@ bool mask_open(struct mask **mask, struct masked_stream *const streams[2], const
   if (region == MAP_FAILED) return fail(failure, STEP_OUTPUT, "no memory for a mask of %zu bytes", region_bytes);
   *mask = region;
   (*mask)->region_bytes = region_bytes;
-  // Before anything is in it: the cages of other jobs begin as copies of us.
+  // Before anything is in it: the cages of other jobs start as copies of the launcher.
   if (madvise(region, region_bytes, MADV_DONTFORK) != 0 || madvise(region, region_bytes, MADV_DONTDUMP) != 0) {
     return fail(failure, STEP_OUTPUT, "keeping a mask from other processes");
   }

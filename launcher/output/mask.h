@@ -8,9 +8,8 @@
 #include "plan/plan.h"
 
 /*
- * The texts that are overwritten in a job's output, as one automaton (Aho and Corasick): each byte is looked at once,
- * however many texts there are and whatever the job writes. They are secrets, so no child gets a copy of this memory.
- * Why: ADR 0034.
+ * The texts that are overwritten in a job's output, as one automaton (Aho and Corasick): each byte is examined once,
+ * for any number of texts. They are secrets, so no child gets a copy of this memory. Why: ADR 0034.
  */
 struct mask;
 
@@ -18,7 +17,7 @@ struct mask;
 struct masked_stream {
   struct mask *mask; /* NULL when nothing is masked */
   uint32_t state;
-  /* The end of what was read: it may be the beginning of a text, so it is not written before more is known. */
+  /* The last bytes, which may be the beginning of a text and are held until more is known. */
   uint8_t *held;
   size_t held_bytes;
 };

@@ -8,7 +8,7 @@
 #include "fatal.h"
 #include "protocol.h"
 
-/* Less than what is spliced at once: this is time in which the other jobs wait. */
+/* Less than is spliced at once, because the other jobs wait meanwhile. */
 #define TURN_BYTES_MAX (64u * 1024)
 
 static uint8_t *shared_buffer(void);
@@ -34,7 +34,7 @@ struct masked_bytes last_masked(struct masked_stream *stream, bool is_cut) {
   return last;
 }
 
-/* One for all streams, which take turns. It holds what jobs wrote, so no child gets a copy of it. */
+/* One for all streams, which take turns. It contains output of jobs, so no child gets a copy of it. */
 static uint8_t *shared_buffer(void) {
   static uint8_t *buffer;
   if (buffer != NULL) return buffer;

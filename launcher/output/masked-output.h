@@ -15,14 +15,14 @@ struct masked_bytes {
 };
 
 /*
- * Like read: how many bytes were taken from the pipe, 0 at its end, -1 with errno. `ready` is what can be kept of them
- * and of those before; it lags behind by what is held back.
+ * Like read: how many bytes were taken from the pipe, 0 at its end, -1 with errno. `ready` has the bytes that can be
+ * kept, of these and of earlier ones, except those that are held back.
  */
 ssize_t read_masked(struct masked_stream *stream, int pipe_fd, size_t bytes_most, struct masked_bytes *ready);
 
 /*
- * What was held back: nothing more comes. Where the stream was cut off (`is_cut`), nobody knows how it went on, so it is
- * masked as if the text were complete.
+ * The held bytes at the end of the stream. If it was cut off (`is_cut`), the rest is unknown, so they are masked as if
+ * the text were complete.
  */
 struct masked_bytes last_masked(struct masked_stream *stream, bool is_cut);
 

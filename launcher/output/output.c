@@ -96,7 +96,7 @@ bool output_move(struct output *output) {
   // Not closed before the job has ended: it would see a broken pipe, and could end by that before it is killed.
   if (output->pipe_fd >= 0 && (!is_fine || output->is_stalled)) unwatch(output->pipe_fd);
   if (moved == PIPE_BYTES_FIRST) {
-    // Refused when the host has given out its share of large pipes; the small one works as well.
+    // Refused when the host's share of large pipes is used up; the small pipe works as well.
     (void)fcntl(output->pipe_fd, F_SETPIPE_SZ, PIPE_BYTES_BUSY);
   }
   return is_fine;
@@ -124,7 +124,7 @@ void output_drain(struct output *output) {
   size_t moved = 1;
   (void)output_retry(output);
   if (output->is_stalled) return;
-  // Asked once: a process outside that was handed the pipe could otherwise keep us here for as long as it writes.
+  // Asked once: otherwise a process outside that has the pipe could keep the launcher here for as long as it writes.
   if (output->pipe_fd >= 0 && output->end == OUTPUT_COMPLETE) (void)is_waiting(output->pipe_fd, &waiting);
   for (size_t left = (size_t)waiting; left > 0 && moved > 0 && output->pipe_fd >= 0; left -= moved) {
     moved = 0;
@@ -144,7 +144,7 @@ static void close_pipe(struct output *output) {
 
 void output_close(struct output *output) {
   close_pipe(output);
-  // What close can say (a full disk behind a network) comes too late to keep a byte, but not to be told.
+  // An error of close (a full disk behind a network) is too late to keep the bytes, but is reported.
   if (output->file_fd >= 0 && close(output->file_fd) != 0 && output->end == OUTPUT_COMPLETE) {
     output->end = OUTPUT_WRITE_FAILED;
     output->error = errno;
@@ -155,7 +155,7 @@ void output_close(struct output *output) {
   output->path = NULL;
 }
 
-/* Closes the pipe when its last writer has. False when the job has said too much or the file takes no more. */
+/* Closes the pipe when its last writer has. False when the job has written too much or the file cannot be written. */
 static bool move_bytes(struct output *output, size_t bytes_most, size_t *moved) {
   uint64_t room = output->bytes_max - output->bytes - output->masked.held_bytes;
   if (room == 0) {
@@ -221,7 +221,7 @@ static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count)
   return true;
 }
 
-/* What the full disk does not take is kept, and nothing that comes later is written before it. */
+/* Bytes that the full disk refuses are kept, and written before later ones. */
 static bool write_or_keep(struct output *output, const uint8_t *bytes, size_t count) {
   size_t done = !output->is_stalled && has_file(output) ? write_most(output, bytes, count) : 0;
   if (done == count && output->file_fd >= 0) return true;
@@ -258,10 +258,10 @@ static bool is_waiting(int pipe_fd, int *bytes) {
   return *bytes > 0;
 }
 
-/* A change of the modification time alone is told to watchers as a modification. */
+/* Watchers receive a change of the modification time alone as a modification. */
 static void wake_watchers(int file_fd) {
   const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-  // A full disk may refuse even this. The bytes are in the file; whoever watches it sees them a little later.
+  // A full disk may refuse even this. The bytes are in the file; its watchers see them a little later.
   (void)futimens(file_fd, times);
 }
 
@@ -270,7 +270,7 @@ void output_probe(void) {
   int ends[2];
   int file_fd = memfd_create("writ-probe", MFD_CLOEXEC);
   int watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  // Where it cannot be found out, the extra call for each turn is the safe answer.
+  // If the trial fails, the extra call for each turn is the safe choice.
   must_wake_watchers = true;
   if (file_fd >= 0 && watch_fd >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file_fd);

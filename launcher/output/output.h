@@ -10,10 +10,10 @@
 #include "unwritten.h"
 
 /*
- * One stream of a job: what it writes into the pipe goes into the file, and no byte of it through our memory, unless
- * some of it has to be masked. At first it may be held in memory instead, because most jobs write little and end soon.
- * While the disk is full it is stalled: the bytes wait where they are, and the job waits as for any reader that is slow.
- * Why: ADR 0065, ADR 0106.
+ * One stream of a job: its bytes go from the pipe into the file, without a copy in the launcher's memory unless some
+ * have to be masked. At first it may be held in memory instead, because most jobs write little and end soon. While the
+ * disk is full it is stalled: the bytes wait where they are, and the job waits as for any reader that is slow. Why: ADR
+ * 0065, ADR 0106.
  */
 struct output {
   int pipe_fd, file_fd; /* -1 when closed */
@@ -37,19 +37,27 @@ void output_probe(void);
  */
 bool output_open(struct output *output, const char *path, uint64_t bytes_max, uint8_t *held, struct failure *failure,
                  int *write_fd);
-/* Makes the files of both streams and puts there what was held. False when the job has to be killed for it. */
+/*
+ * Makes the files of both streams and writes the held bytes. False when the job has to be killed because of an error.
+ */
 bool output_release(struct output *output);
 
-/* Moves at most one pipe's fill. False when the job has to be killed for it; `end` says why, and nothing more comes. */
+/*
+ * Moves at most one pipe's fill. False when the job has to be killed because of an error; `end` has the reason, and
+ * nothing more is moved.
+ */
 bool output_move(struct output *output);
-/* Tries again what the full disk refused. False as for output_move. The pipe of one that is still stalled stays unwatched. */
+/*
+ * Tries again to write bytes that the full disk refused. False as for output_move. The pipe of a stream that is still
+ * stalled stays unwatched.
+ */
 bool output_retry(struct output *output);
 /*
  * Moves what is in the pipe now, after the last process of the job has gone, and closes the pipe. Of both streams before
  * one of them is closed: what one writes may be more than can be held of both. One that is stalled then needs another call.
  */
 void output_drain(struct output *output);
-/* What is stalled is lost, and `end` says so. */
+/* Drops the stalled bytes, and notes that in `end`. */
 void output_give_up(struct output *output);
 void output_close(struct output *output);
 

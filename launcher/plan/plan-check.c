@@ -161,11 +161,11 @@ static void mark_own_mounts(struct plan *plan) {
     struct mount_step *step = &plan->mounts[i];
     step->is_own = step->kind == MOUNT_BIND_RW || step->kind == MOUNT_TMPFS || step->kind == MOUNT_PROC ||
                    step->kind == MOUNT_JOB || (step->flags & MOUNT_PER_JOB) != 0;
-    // The plan says what the source is, so that the launcher itself never touches it: it may be on a dead disk.
+    // The plan has the kind of the source, so that the launcher itself never touches it: it may be on a dead disk.
     if (step->kind == MOUNT_JOB) {
       step->source_kind = (step->flags & MOUNT_ONE_FILE) != 0 ? SOURCE_FILE : SOURCE_DIRECTORY;
     }
-    // Made with the home, so there is nothing to look at yet.
+    // Made with the home, so the source does not exist yet.
     bool is_in_home = plan->home != NULL && step->kind == MOUNT_BIND_RW && is_beneath(step->source, plan->home);
     if (is_in_home) step->source_kind = SOURCE_DIRECTORY;
     for (size_t before = 0; before < i && !step->is_nested; before++) {

@@ -3,7 +3,7 @@
 
 #include "plan/plan.h"
 
-/* Refuses a plan that cannot be obeyed as a whole, and marks the mounts that each job has for its own. */
+/* Refuses a plan that cannot be carried out as a whole, and marks the mounts that belong to one job. */
 bool plan_check(struct plan *plan, struct failure *failure);
 
 #endif

@@ -9,7 +9,7 @@
 #include "plan/plan-check.h"
 #include "protocol.h"
 
-/* How often each field came, to size the lists and to refuse what may come once only. */
+/* How often each field occurs, to size the lists and to refuse repeated single fields. */
 struct counts {
   size_t of[256];
 };
@@ -159,7 +159,7 @@ static bool read_hold(const struct field *field, uint32_t *hold_ms) {
   return field_u32(field, hold_ms) && *hold_ms >= 1 && *hold_ms <= HOLD_MS_MAX;
 }
 
-/* Not a text: it may hold zeros. */
+/* Not a text, because it may contain zeros. */
 static bool read_stdin(struct plan *plan, const struct field *field) {
   if (field->length > STDIN_BYTES_MAX) return false;
   uint8_t *bytes = take(plan, field->length);

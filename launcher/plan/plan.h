@@ -9,7 +9,7 @@
 #include "protocol.h"
 #include "plan/wire.h"
 
-/* What a bind's source was when the start began; UNKNOWN for what has no source. */
+/* The kind of a bind's source when the start began; UNKNOWN for steps without a source. */
 enum source_kind { SOURCE_UNKNOWN, SOURCE_MISSING, SOURCE_FILE, SOURCE_DIRECTORY };
 
 struct mount_step {
@@ -21,7 +21,7 @@ struct mount_step {
   const char *target;
   const char *source; /* a path, or the content of a file: then source_bytes counts, zeros may be inside */
   size_t source_bytes;
-  /* It is a mount that each job has for its own, or lies beneath one: it cannot be shared between jobs. */
+  /* The step belongs to one job, or lies beneath such a mount: it cannot be shared between jobs. */
   bool is_own;
   /* It lies beneath an own one, so its mount point can only be made for this job. */
   bool is_nested;
@@ -33,7 +33,7 @@ struct rlimit_step {
   uint64_t soft, hard;
 };
 
-/* Something that is made in the job's home. The content may hold zeros. */
+/* A file or directory in the job's home. The content may contain zeros. */
 struct home_step {
   uint8_t kind;
   const char *path;
@@ -41,7 +41,7 @@ struct home_step {
   size_t content_bytes;
 };
 
-/* A START frame, taken apart and checked. All that it points to lives in `memory`. */
+/* A START frame, parsed and checked. All its pointers lead into `memory`. */
 struct plan {
   char **argv, **env;
   const char **masks;
@@ -67,8 +67,8 @@ struct plan {
 enum plan_result { PLAN_OK, PLAN_REFUSED, PLAN_BROKEN };
 
 /*
- * PLAN_BROKEN: the frame breaks the protocol; PLAN_REFUSED: it is well formed but cannot be obeyed. Both say why
- * in `failure`. Call plan_forget after either of the three.
+ * PLAN_BROKEN: the frame breaks the protocol; PLAN_REFUSED: it is well formed but cannot be carried out. Both note the
+ * reason in `failure`. Call plan_forget after any of the three.
  */
 enum plan_result plan_read(struct plan *plan, const struct frame *frame, struct failure *failure);
 /* Overwrites and frees it. */

@@ -12,7 +12,7 @@
 /* Enough for a few hundred ordinary plans in one read. */
 #define IN_BYTES_FIRST (64u * 1024)
 #define OUT_BYTES_FIRST (16u * 1024)
-/* Answers to questions stop here; the exits of all jobs that may run come on top. */
+/* Above this, no more requests are answered; the exits of all running jobs may be added. */
 #define OUT_BYTES_CONGESTED (256u * 1024)
 /* More than all frames about one job: its output, if that was held, and five files of its cgroup. */
 #define JOB_BYTES_MAX (HELD_BYTES_MAX + 32u * 1024)
@@ -146,7 +146,7 @@ enum wire_result wire_flush(struct wire *wire) {
     }
     wire->out_sent += (size_t)sent;
   }
-  // It may hold what a job wrote, and the next job starts as a copy of our memory.
+  // It may contain output of a job, and the next job starts as a copy of the launcher's memory.
   if (wire->out_used > 0) explicit_bzero(wire->out, wire->out_used);
   wire->out_sent = 0;
   wire->out_used = 0;
@@ -172,8 +172,8 @@ static void make_room(struct wire *wire) {
 }
 
 /*
- * A worker that is slower than its jobs never lets everything be sent, so what is sent has to go before that. Only when it
- * is more than what waits: then no byte is moved more often than it is sent.
+ * With a worker that is slower than its jobs the buffer never becomes empty, so sent bytes are dropped before that.
+ * This is done only when they are more than the waiting ones: then no byte is moved more often than it is sent.
  */
 static void drop_sent(struct wire *wire) {
   size_t waiting = wire->out_used - wire->out_sent;
@@ -184,7 +184,7 @@ static void drop_sent(struct wire *wire) {
   wire->out_used = waiting;
 }
 
-/* Each job starts as a copy of us: memory that is not needed makes every start slower. The buffer is empty. */
+/* Each job starts as a copy of the launcher: unused memory makes every start slower. The buffer is empty. */
 static void start_small(uint8_t **buffer, size_t *size, size_t first) {
   free(*buffer);
   *buffer = malloc(first);
@@ -198,7 +198,7 @@ static void grow(uint8_t **buffer, size_t *size, size_t wanted, size_t most) {
   size_t next = *size;
   while (next < wanted) next *= 2;
   if (next > most) next = most;
-  // Not realloc: the old copy may hold secrets and has to be overwritten before it is given back.
+  // Not realloc: the old copy may contain secrets and has to be overwritten before it is freed.
   uint8_t *larger = malloc(next);
   if (larger == NULL) fatal("no memory for %zu bytes", next);
   memcpy(larger, *buffer, *size);

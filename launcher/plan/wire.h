@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The socket to the worker, with what has been received and what has yet to be sent. */
+/* The socket to the worker, with the received bytes and those that are to be sent. */
 struct wire {
   int fd;
   uint8_t *in;
@@ -14,7 +14,7 @@ struct wire {
   size_t out_sent, out_used, out_size;
 };
 
-/* One frame as it lies in the wire's buffer: good until the next call that reads. */
+/* One frame in the wire's buffer, valid until the next call that reads. */
 struct frame {
   uint8_t type;
   uint32_t id;
@@ -33,7 +33,7 @@ enum wire_result { WIRE_OK, WIRE_EMPTY, WIRE_CLOSED, WIRE_BROKEN };
 
 void wire_open(struct wire *wire, int fd);
 
-/* Reads what the socket has. WIRE_CLOSED at its end, WIRE_BROKEN when reading fails. */
+/* Reads all bytes that the socket has. WIRE_CLOSED at its end, WIRE_BROKEN when reading fails. */
 enum wire_result wire_fill(struct wire *wire);
 /* The next whole frame, WIRE_EMPTY while it has not arrived in full, WIRE_BROKEN when it can never be valid. */
 enum wire_result wire_next(struct wire *wire, struct frame *frame);
@@ -57,7 +57,7 @@ void reply_end(struct wire *wire);
 
 /* Sends what the socket accepts; WIRE_EMPTY when everything is sent, WIRE_OK when some has to wait. */
 enum wire_result wire_flush(struct wire *wire);
-/* While the worker does not read its answers, no more questions are taken, so what waits stays bounded. */
+/* While the worker does not read its answers, no more requests are taken, so the waiting bytes stay bounded. */
 bool wire_is_congested(const struct wire *wire);
 
 #endif

@@ -52,10 +52,10 @@ void give_up_late_starts(struct launcher *launcher) {
   // Each pass ends one start.
   while ((job = job_starting()) != NULL && job->start_by_us <= monotonic_us()) {
     struct failure failure;
-    // One that has just succeeded has said so.
+    // A start that has just succeeded has sent its report.
     hear_report(launcher, job);
     if (job->is_started || job->is_failed) continue;
-    // Whatever it hangs in, it never returns to a program from there; it is reaped when it has ended.
+    // It hangs in a system call from which it never returns to the program; it is reaped when it has ended.
     if (kill(job->pid, SIGKILL) != 0 && errno != ESRCH) fatal("killing pid %d", (int)job->pid);
     close_report(job);
     job->is_failed = true;
@@ -147,7 +147,10 @@ void finish_job(struct launcher *launcher, struct job *job) {
   close_job(job);
 }
 
-/* Its pid 1 ended without a report, as when the cage is killed. Whether the job ran is unknown, so it counts as run. */
+/*
+ * The cage's pid 1 ended without a report, for example because it was killed. Whether the job ran is unknown, so it
+ * counts as run.
+ */
 static void assume_killed(struct launcher *launcher, struct job *job, const struct rusage *usage) {
   uint64_t now_us = monotonic_us();
   if (!job->is_started) note_started(launcher, job, now_us);

@@ -5,7 +5,7 @@
 #include "process/job-table.h"
 #include "launcher.h"
 
-/* Reads the report of a cage's pid 1, and sends the worker what it needs of it. */
+/* Reads the report of a cage's pid 1, and sends the worker its part of it. */
 void hear_report(struct launcher *launcher, struct job *job);
 
 /* Reaps all that have ended, and sends EXITED for each job among them whose output is in its files. */
@@ -16,9 +16,9 @@ void finish_job(struct launcher *launcher, struct job *job);
 void give_up_late_starts(struct launcher *launcher);
 /* STARTED, unless it was sent or the job's output is still held. */
 void tell_started(struct launcher *launcher, struct job *job);
-/* The job may have written its first byte, which is not held for long. */
+/* Notes that the job may have written its first byte, which is not held for long. */
 void note_written(struct job *job);
-/* Output that was held long enough goes to its files, and the worker hears of the job. */
+/* Writes output to its files that was held long enough, and sends STARTED for its job. */
 void release_late_outputs(struct launcher *launcher);
 void say_failed(struct launcher *launcher, uint32_t id, const struct failure *failure);
 

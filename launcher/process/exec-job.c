@@ -18,7 +18,7 @@ bool exec_job(const struct plan *plan, struct failure *failure) {
   return fail(failure, STEP_EXEC, "%s", command);
 }
 
-/* Unlike execvp it never falls back to a shell, and an empty entry of PATH is nothing, not the cwd. */
+/* Unlike execvp it never falls back to a shell, and an empty entry of PATH does not mean the cwd. */
 static bool exec_in_path(const struct plan *plan, const char *path, struct failure *failure) {
   const char *command = plan->argv[0];
   size_t command_bytes = strlen(command);
@@ -31,7 +31,7 @@ static bool exec_in_path(const struct plan *plan, const char *path, struct failu
       file[length] = '/';
       memcpy(file + length + 1, command, command_bytes + 1);
       (void)execve(file, plan->argv, plan->env);
-      // A file that may not be executed is a better reason than one that is not there.
+      // A file that may not be executed is a better reason than a missing one.
       if (errno == EACCES) error = EACCES;
       if (!may_be_elsewhere(errno)) return fail(failure, STEP_EXEC, "%s", file);
     }

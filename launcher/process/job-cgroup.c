@@ -9,7 +9,7 @@
 #include "fatal.h"
 #include "protocol.h"
 
-/* Longer than any of the files that are read here; the first lines are those that matter. */
+/* Longer than any of the files that are read here; the first lines are enough. */
 #define COUNTS_BYTES_MAX 4096
 
 static void reply_file(const struct job_cgroup *cgroup, struct wire *wire, uint8_t tag, const char *name);
@@ -55,7 +55,7 @@ static void reply_file(const struct job_cgroup *cgroup, struct wire *wire, uint8
   if (got >= 0) reply_bytes(wire, tag, text, (size_t)got);
 }
 
-/* What was written but is not on the disk yet would be throttled for everybody who waits for it. */
+/* Data that is not on the disk yet would be throttled for every process that waits for it. */
 static bool lift_io(const struct job_cgroup *cgroup) {
   size_t length = strlen(cgroup->io_lift);
   if (length == 0) return true;

@@ -50,8 +50,8 @@ bool start_job_process(const struct cage *cage, pid_t *job, struct failure *fail
   static _Alignas(16) char stack[STACK_BYTES];
   struct start start = {.cage = cage, .parent = getpid(), .failure = failure};
   failure->step[0] = '\0';
-  // It shares our memory, and we wait until it has become the job's program or has ended: that saves the copy of
-  // our memory and gives us the outcome without a pipe. Credentials, descriptors and signals are its own.
+  // It shares this process's memory, which waits until the child has become the job's program or has ended: that saves
+  // a copy of the memory and gives the outcome without a pipe. Credentials, descriptors and signals are its own.
   int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
   bool has_namespace = needs_job_namespace(cage->plan);
   *job = clone(run_job, stack + sizeof stack, has_namespace ? flags | CLONE_NEWUSER : flags, &start);
@@ -59,7 +59,8 @@ bool start_job_process(const struct cage *cage, pid_t *job, struct failure *fail
     return fail(failure, has_namespace ? STEP_JOB_NAMESPACE : STEP_CLONE, "starting the job's process");
   }
   if (failure->step[0] == '\0') return true;
-  // It has ended. Without a pid namespace our own end would leave it to the host's first process, which may reap nothing.
+  // It has ended. Without a pid namespace it would otherwise be left to the host's first process, which may reap
+  // nothing.
   (void)waitpid(*job, NULL, 0);
   return false;
 }
@@ -111,8 +112,8 @@ static int open_stdin(const struct cage *cage) {
 }
 
 /*
- * A file without a name that nobody can change any more. A pipe would do too, but how much one holds depends on how many
- * the user has, and a job that never reads must not keep anybody waiting.
+ * A file without a name that cannot be changed any more. A pipe's size depends on how many the user has, and a job that
+ * never reads must not block the launcher.
  */
 static int keep_stdin(const struct plan *plan) {
   int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -128,7 +129,7 @@ static int keep_stdin(const struct plan *plan) {
   return fd;
 }
 
-/* Also those that the launcher inherited and did not close: nothing of the host stays open in a job. */
+/* Closes all, even those that the launcher inherited and did not close: nothing of the host stays open in a job. */
 static bool close_descriptors(struct failure *failure) {
   return kernel_close_range(3, UINT_MAX) == 0 || fail(failure, STEP_DESCRIPTORS, "closing descriptors");
 }
@@ -159,19 +160,19 @@ static bool die_with_parent(const struct start *start, struct failure *failure) 
 
 /* As the job's own user: a directory that it may not enter is not opened for it by our privilege. */
 static bool enter_cwd(const struct plan *plan, struct failure *failure) {
-  // The launcher's own umask is 0, so no other value is possible.
+  // The old value is the launcher's umask, which is 0.
   if (umask(022) != 0) return fail(failure, STEP_CWD, "setting the umask");
   return chdir(plan->cwd) == 0 || fail(failure, STEP_CWD, "entering %s", plan->cwd);
 }
 
-/* The launcher set all dispositions to default when it started and never changed one, so the mask is all. */
+/* The launcher has set all dispositions to default at its start and never changed one, so only the mask is left. */
 static bool unblock_signals(struct failure *failure) {
   sigset_t none;
   sigemptyset(&none);
   return sigprocmask(SIG_SETMASK, &none, NULL) == 0 || fail(failure, STEP_SIGNALS, "unblocking signals");
 }
 
-/* Are files that it makes those of a user of the host, so that a set-id file would give that user's rights to anybody? */
+/* Do its files belong to a user of the host, so that a set-id file would give that user's rights to every user? */
 static bool acts_as_user(const struct plan *plan) {
   return plan_maps_owners(plan) || (in_user_namespace() && plan_asks(plan, PROTECT_SECCOMP));
 }

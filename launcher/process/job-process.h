@@ -4,8 +4,8 @@
 #include "cage/cage.h"
 
 /*
- * Starts the job's first process in the cage that is built, and returns when its program has taken over, or false
- * when any step before that failed: then nothing was executed. Why: ADR 0015.
+ * Starts the job's first process in the finished cage, and returns when its program runs, or false when a step before
+ * that failed: then nothing was executed. Why: ADR 0015.
  */
 bool start_job_process(const struct cage *cage, pid_t *job, struct failure *failure);
 

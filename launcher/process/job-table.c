@@ -11,7 +11,7 @@
 
 static struct job jobs[JOBS_MAX];
 static uint32_t used_count;
-/* No slot at or above this one was ever used: most workers run few jobs at once, and looking is by walking. */
+/* No slot at or above this one was ever used. It bounds searches, because most workers run few jobs at once. */
 static uint32_t slots_touched;
 
 struct job *job_add(uint32_t id) {
@@ -107,7 +107,8 @@ void kill_all_jobs(void) {
 
 void kill_job(const struct job *job) {
   if (job->is_reaped) return;
-  // Its pid is its own until we reap it. Without a pid namespace its first process ends the others when told to.
+  // Its pid stays valid until the launcher reaps it. Without a pid namespace its first process ends the others on
+  // SIGTERM.
   int signo = job->has_pid_namespace ? SIGKILL : SIGTERM;
   if (job->pid > 0 && kill(job->pid, signo) != 0 && errno != ESRCH) fatal("killing pid %d", (int)job->pid);
 }

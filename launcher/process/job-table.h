@@ -18,7 +18,7 @@ struct job {
   bool is_failed; /* FAILED was sent and the id is free again; only its pid has yet to be reaped */
   bool is_started, is_ended;
   bool is_killed;     /* by the worker, which waits for no room on a disk */
-  bool is_reaped;     /* its pid is nobody's; it is here until the full disk has taken the rest of its output */
+  bool is_reaped;     /* its pid is no longer valid; it stays until the full disk has taken the rest of its output */
   bool is_stall_told; /* STALLED was sent */
   bool has_pid_namespace;
   uint32_t id, generation;
@@ -45,16 +45,16 @@ void close_job(struct job *job);
 
 struct job *job_by_id(uint32_t id);
 struct job *job_by_pid(pid_t pid);
-/* The job in a slot if it is still the one that was there in that generation, else NULL. */
+/* The job in a slot if the slot still has that generation, else NULL. */
 struct job *job_by_slot(uint32_t slot, uint32_t generation);
 /* The job in a slot, NULL when there is none. */
 struct job *job_in_slot(uint32_t slot);
 uint32_t job_slot(const struct job *job);
 
-/* Of those whose cage is not complete yet, the one that is given up first; NULL when there is none. */
+/* The job with an incomplete cage that is given up first; NULL when there is none. */
 struct job *job_starting(void);
 
-/* Of those whose output is held while their program runs, the one that is released first; NULL when there is none. */
+/* The running job with held output that is released first; NULL when there is none. */
 struct job *job_held(void);
 /* Is its output still in memory? */
 bool is_held(const struct job *job);
@@ -65,7 +65,7 @@ bool is_stalled(const struct job *job);
 void close_report(struct job *job);
 
 uint32_t jobs_count(void);
-/* SIGKILL for all of them, and no more waiting for room. */
+/* SIGKILL for all jobs, and no more waiting for room. */
 void kill_all_jobs(void);
 /* Ends everything in the job's cage, if there is anything left. */
 void kill_job(const struct job *job);

@@ -15,7 +15,7 @@
 #include "kernel.h"
 #include "launcher.h"
 
-/* Five descriptors for each job that may run at once, those that wait to be taken, and our own. */
+/* Five descriptors for each job that may run at once, those that wait for the worker, and the launcher's own. */
 #define FILES_WANTED 8192
 
 static void die_with_worker(void);
@@ -28,10 +28,10 @@ void prepare_process(struct launcher *launcher) {
   check_descriptors();
   reset_signals(launcher);
   raise_files_limit(launcher);
-  // Modes of what we make are given in full; a job gets its own mask.
+  // All modes are given in full; a job gets its own mask.
   (void)umask(0);
   if (umask(0) != 0) fatal("setting the umask");
-  // A terminal's Ctrl-C is for the worker, which then ends us in its own time. Leading a group already is as good.
+  // A terminal's Ctrl-C is for the worker, which then ends the launcher in order. Leading a group already is as good.
   if (setsid() < 0 && errno != EPERM) fatal("leaving the session of the worker");
   if (chdir("/") != 0) fatal("leaving the directory of the worker");
   launcher->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -45,11 +45,11 @@ void prepare_process(struct launcher *launcher) {
 static void die_with_worker(void) {
   pid_t worker = getppid();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fatal("asking for a death signal");
-  // A worker that died before we asked sends no signal. One that died earlier still has closed the socket.
+  // A worker that died before this call sends no signal. One that died even earlier has closed the socket.
   if (getppid() != worker) fatal("the worker is gone");
 }
 
-/* stdin, stdout and stderr exist, descriptor 3 is a socket, and all else that we were born with is closed. */
+/* Makes sure that stdin, stdout and stderr exist and descriptor 3 is a socket, and closes all other inherited ones. */
 static void check_descriptors(void) {
   for (int fd = 0; fd < WIRE_FD; fd++) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
@@ -66,8 +66,8 @@ static void check_descriptors(void) {
 }
 
 /*
- * All dispositions to default, so that no job is born ignoring a signal, and all signals blocked: here they come
- * as events, and in a cage's pid 1 they are waited for.
+ * Sets all dispositions to default, so that no job starts with an ignored signal, and blocks all signals: the launcher
+ * reads them as events, and a cage's pid 1 waits for them.
  */
 static void reset_signals(struct launcher *launcher) {
   struct sigaction to_default;
@@ -88,7 +88,7 @@ static void reset_signals(struct launcher *launcher) {
   if (launcher->signal_fd < 0) fatal("making a signalfd");
 }
 
-/* Without room for all of it the starts that do not fit fail one by one, so a refusal is no reason to stop. */
+/* With a lower limit, starts beyond it fail one by one, so a refusal does not end the launcher. */
 static void raise_files_limit(struct launcher *launcher) {
   if (getrlimit(RLIMIT_NOFILE, &launcher->files_limit) != 0) fatal("reading the limit of open files");
   struct rlimit wanted = launcher->files_limit;

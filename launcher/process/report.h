@@ -7,7 +7,7 @@
 
 enum report_kind { REPORT_FAILED = 1, REPORT_STARTED = 2, REPORT_ENDED = 3 };
 
-/* What a cage's pid 1 reports to the launcher. Less than PIPE_BUF, so each write arrives whole or not at all. */
+/* A report of a cage's pid 1 to the launcher. Smaller than PIPE_BUF, so each write arrives whole or not at all. */
 struct report {
   enum report_kind kind;
   int wait_status; /* of the job's first process, as waitpid gives it */

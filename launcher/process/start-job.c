@@ -24,7 +24,7 @@
 #define START_MS_MAX 60000u
 #endif
 
-/* What is needed until the process exists. */
+/* The state of a start until the process exists. */
 struct start {
   struct job *job;
   struct plan *plan;
@@ -71,7 +71,7 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
   return false;
 }
 
-/* Everything that can fail on our side comes before the process exists, so no failure has to undo one. */
+/* All steps of the launcher that can fail come before the process exists, so no failure has to end it. */
 static bool prepare(struct start *start, struct failure *failure) {
   struct plan *plan = start->plan;
   return open_streams(start, failure)                                                                          //
@@ -97,14 +97,14 @@ static bool open_streams(struct start *start, struct failure *failure) {
   if (!output_open(&outputs[1], plan->stderr_file, plan->stderr_max, held_too, failure, stderr_fd)) return false;
   if (!mask_streams(start->job, plan, failure)) return false;
   if (!plan_asks(plan, PROTECT_IDS)) return true;
-  // Its own, or the job could not open /dev/stdout.
+  // The pipes belong to the job; otherwise it could not open /dev/stdout.
   if (fchown(*stdout_fd, plan->uid, plan->gid) != 0 || fchown(*stderr_fd, plan->uid, plan->gid) != 0) {
     return fail(failure, STEP_GIVE, "giving the pipes to uid %u", plan->uid);
   }
   return true;
 }
 
-/* While we are still on the host: the job sees the open file and no path to it. */
+/* Opened on the host: the job sees the open file and no path to it. */
 static bool open_input(struct start *start, struct failure *failure) {
   const char *path = start->plan->stdin_file;
   struct stat status;
@@ -119,7 +119,7 @@ static bool open_input(struct start *start, struct failure *failure) {
 static bool mask_streams(struct job *job, const struct plan *plan, struct failure *failure) {
   struct masked_stream *const streams[] = {&job->outputs[0].masked, &job->outputs[1].masked};
   if (!mask_open(&job->mask, streams, plan, failure)) return false;
-  // Our own ends only: unlike a splice, a read would wait for a pipe that is empty.
+  // The launcher's ends only: unlike a splice, a read would block on an empty pipe.
   bool is_read = job->mask != NULL || is_held(job);
   for (int stream = 0; stream < STREAMS && is_read; stream++) {
     int pipe_fd = job->outputs[stream].pipe_fd;
@@ -157,7 +157,7 @@ static bool clone_cage(struct start *start, struct failure *failure) {
   return true;
 }
 
-/* The ends that belong to the cage; as long as one of them were open here, its end would not be seen. */
+/* Closes the ends that belong to the cage; an open copy here would hide the end of the stream. */
 static void close_ours(struct start *start) {
   close_fd(start->cage.stdin_fd);
   close_fd(start->cage.stdout_fd);

@@ -15,7 +15,7 @@
 #include "rights/privileges.h"
 #include "process/report.h"
 
-/* Above stdin, stdout and stderr, which it has none of. */
+/* Above stdin, stdout and stderr, which this process does not have. */
 #define REPORT_FD 3
 
 static bool settle(int *report_fd, bool has_pid_namespace);
@@ -70,7 +70,8 @@ static bool wait_for_end(pid_t job, bool has_pid_namespace, int *wait_status) {
   siginfo_t info;
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);
-  // Only where the launcher ends a cage by it: in a user namespace a job may signal us, and shall achieve nothing.
+  // Only where the launcher ends a cage with it: in a user namespace a job may send this signal, which must have no
+  // effect.
   if (!has_pid_namespace) sigaddset(&awaited, SIGTERM);
   sigaddset(&awaited, SIGNAL_ORDER);
   for (;;) {
@@ -78,7 +79,7 @@ static bool wait_for_end(pid_t job, bool has_pid_namespace, int *wait_status) {
     if (signo == SIGCHLD && reap(job, wait_status)) return true;
     // From the launcher, or from its death.
     if (signo == SIGTERM) return true;
-    // A group whose last process has just ended cannot be signalled, and needs it no more.
+    // A group whose last process has just ended cannot receive the signal, and does not need it.
     if (signo == SIGNAL_ORDER) (void)kill(-job, info.si_value.sival_int);
     if (signo < 0 && errno != EINTR) return false;
   }

@@ -25,7 +25,7 @@ bool empty_inheritable_sets(void) {
   return capability >= CAPABILITIES_MIN && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0;
 }
 
-/* The bare calls: the C library's would try to change its other threads too, and they are not ours to change. */
+/* The bare system calls: the C library's would change all threads that share the memory. */
 bool change_ids(uint32_t uid, uint32_t gid, struct failure *failure) {
   // In a user namespace the groups cannot be dropped. The job sees them as nogroup, but they still give access to files.
   if (!in_user_namespace() && syscall(SYS_setgroups, 0, NULL) != 0) return fail(failure, STEP_IDS, "leaving all groups");

@@ -14,12 +14,12 @@
 #include "rights/seccomp-rules.h"
 
 /*
- * The rules become stretches of call numbers with one answer each, and those a search tree, about six comparisons
- * deep. That is not for the calls, which the kernel remembers as allowed, but for the start: whenever a filter is
+ * The rules become stretches of call numbers with one answer each, and those a search tree, about six comparisons deep.
+ * This is not for the speed of calls, which the kernel caches as allowed, but for the start: whenever a filter is
  * installed the kernel compiles it and walks it once for each call that it knows. A plain list costs 0.2 ms.
  */
 
-/* Far more than there is, and few enough for the conditional jumps of classic BPF, which reach over 255. */
+/* Far more than needed, and few enough for the conditional jumps of classic BPF, which reach over 255. */
 #define INSTRUCTIONS_MAX 250
 #define STRETCHES_MAX (2 * FILTER_RULES + 3)
 
@@ -100,7 +100,7 @@ static void add_stretch(uint32_t first, uint16_t error, uint16_t check) {
 
 static void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0); }
 
-/* The low half of an argument. The kernel looks at no more of those that are checked here. */
+/* The low half of an argument. The kernel reads no more of the arguments that are checked here. */
 static void load_argument(unsigned index) {
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the low half of an argument is taken from where little-endian machines have it"
@@ -138,7 +138,7 @@ static void add_branch(unsigned from, bool is_taken, size_t first, size_t end) {
   add_tree(first, end);
 }
 
-/* One piece of code for each answer, and all jumps that want it. */
+/* One piece of code for each answer, with all jumps to it. */
 static void add_answers(void) {
   bool is_done[STRETCHES_MAX] = {false};
   for (size_t i = 0; i < stretches_used; i++) {
@@ -196,7 +196,7 @@ static void add_check(const struct stretch *stretch) {
         when_equal(families[i]);
         answer(ANSWER_ALLOW);
       }
-      // getifaddrs asks the routing part, protocol 0; the others reach parts of the kernel that jobs do not need.
+      // getifaddrs uses the routing part, protocol 0; the others reach parts of the kernel that jobs do not need.
       add(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0);
       answer(refusal);
       load_argument(2);

@@ -8,7 +8,7 @@
 /* Writes the filter once; every job gets the same one. */
 const struct sock_fprog *make_filter(void);
 
-/* Puts it on the calling process for good. No system call but execve may be needed after this. */
+/* Installs it for the calling process, permanently. After this, no system call except execve may be needed. */
 bool install_filter(const struct sock_fprog *filter, struct failure *failure);
 
 #endif

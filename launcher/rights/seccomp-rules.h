@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 
 /*
- * What a job may not ask the kernel for. A call that is on no list is allowed; one that is newer than this file is
- * answered as by a kernel that has not got it. EPERM says "not for you"; ENOSYS makes a program take its older way.
+ * The system calls that a job may not make. A call on no list is allowed; a call that is newer than this file is
+ * answered as by a kernel without it. EPERM means "not allowed"; ENOSYS makes a program use an older call.
  */
 
 #if defined(__x86_64__)

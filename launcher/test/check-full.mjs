@@ -62,7 +62,7 @@ for (const [name, way] of Object.entries(ways)) {
       for (const one of [running, ended]) {
         await started(client, one);
         await client.wait(one.id, frame.stalled);
-        // Nobody has this pid any more if the job has ended, and the launcher itself must not be signalled.
+        // No process of the job has this pid if the job has ended, and the launcher itself must not be signalled.
         if (one === ended) client.send(frame.signal, one.id, [[32, u32(15)]]);
         client.send(frame.kill, one.id);
         const end = await client.wait(one.id, frame.exited);

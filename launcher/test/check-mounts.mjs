@@ -33,7 +33,7 @@ const refusal = ({ type, step, errno }) => [type === frame.failed, step, errno];
 const output = (one) => readFileSync(one.stdout, "utf8");
 const complaints = (one) => readFileSync(one.stderr, "utf8");
 
-/** A repository of Alice's: a file, a folder that jobs may write to, a secret of hers, and somebody else's file. */
+/** A repository of Alice's: a file, a folder that jobs may write to, a secret of hers, and another user's file. */
 function repository(name) {
   const repo = join(scratch, name);
   mkdirSync(join(repo, "src/deep"), { recursive: true });

@@ -412,7 +412,7 @@ await check("a job's own cgroup says what it counted and goes with the job", asy
   assert.equal(existsSync(cgroup), true);
 });
 
-await check("a cgroup that somebody else uses too is left to the worker", async (client) => {
+await check("a cgroup with another process in it is left to the worker", async (client) => {
   const own = join(cgroup, "own");
   mkdirSync(own);
   const guest = spawn("sleep", ["1000"], { stdio: "ignore" });

@@ -33,10 +33,10 @@
 #include <unistd.h>
 
 /*
- * Tries to get out of a cage and prints one line for each try. Run it as a job: `probe` in a cage with its own
- * network, `probe --host-network` in one without; add `--user-namespace` in a cage that was built without root, where
- * pid 1 has the uid of the job. Ends with 0 only when every try was blocked. A try that needs
- * something which the cage has not got (a device, a mount) fails for want of it, and that is blocked as well.
+ * Tries to get out of a cage and prints one line for each try. Run it as a job: `probe` in a cage with its own network,
+ * `probe --host-network` in one without; add `--user-namespace` in a cage that was built without root, where pid 1 has
+ * the uid of the job. Ends with 0 only when every try was blocked. A try that needs a device or a mount that the cage
+ * does not have fails because of that, and counts as blocked too.
  */
 
 static int tries, escapes;
@@ -64,7 +64,7 @@ static void must_hold(const char *id, const char *what, bool holds) {
 #define TRY(id, what, call) (errno = 0, must_fail(id, what, (long)(call)))
 #define TRY_CALL(id, name, ...) TRY(id, #name, syscall(SYS_##name, __VA_ARGS__))
 
-/* Closes what it opened, so that one escape is not told as a second one further on. */
+/* Closes the file, so that one escape is not counted twice. */
 static long try_open(const char *path, int flags) {
   int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0600);
   if (fd >= 0) close(fd);
@@ -260,7 +260,7 @@ static void try_processes(bool is_user_of_pid_1) {
   TRY("X-05", "process_vm_readv of itself", process_vm_readv(getpid(), &here, 1, &(struct iovec){&byte, 1}, 1, 0));
   TRY("X-05", "process_vm_writev", process_vm_writev(1, &here, 1, &there, 1, 0));
   if (is_user_of_pid_1) {
-    // The signals are delivered to nobody: the cage goes on, or no further line would be printed.
+    // The signals have no effect: the cage continues, or no further line would be printed.
     must_hold("X-05", "the end of pid 1", kill(1, SIGKILL) == 0 && kill(1, SIGTERM) == 0 && usleep(100000) == 0);
   } else {
     TRY("X-05", "kill pid 1", kill(1, SIGKILL));

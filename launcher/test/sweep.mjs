@@ -32,7 +32,7 @@ import {
 const [launcherFile, ...words] = process.argv.slice(2);
 const isUsers = words.includes("--user");
 const errors = words.filter((word) => word !== "--user");
-/** Somebody who may nothing. */
+/** A user without rights. */
 const userId = 4711;
 const scratch = mkdtempSync(join(tmpdir(), "writ-sweep-"));
 const hierarchy = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].find((root) =>

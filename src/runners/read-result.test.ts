@@ -28,7 +28,7 @@ test.each([
   ["text", "no result today\n"],
   ["half a document", '{\n  "a": 1,\n'],
   ["the inner part of a broken document", '[\n{"a":\n1}\n,]\n'],
-  ["a document that somebody wrote after", `${pretty}\nbye\n`],
+  ["a document with text after it", `${pretty}\nbye\n`],
 ])("no result is made up from %s", async (_what, stdout) => {
   expect(await readFrom(stdout, "document")).toEqual({ kind: "none" });
 });

@@ -8,7 +8,7 @@ const mounts = (visiblePaths: string[] = [], memoryBytes: number | null = null) 
   cageMounts({ rootEntries, visiblePaths, workDir: "/home/jobs/1/work", memoryBytes, jobMounts: [] });
 const targets = (visiblePaths: string[] = []) => mounts(visiblePaths).map(({ target }) => target);
 
-test("nothing of the host that could hold a secret is among what a job sees", () => {
+test("the mounts of a job include no path of the host that could hold a secret", () => {
   for (const name of [
     "home",
     "root",
@@ -29,7 +29,7 @@ test("nothing of the host that could hold a secret is among what a job sees", ()
   expect(targets()).not.toContain("/etc/shadow");
 });
 
-test("its own directory is the only thing of the host that a job can write to", () => {
+test("a job can write only to its own directory of the host", () => {
   const writable = mounts().filter(({ kind }) => kind === mountKind.BIND_RW);
   expect(writable).toEqual([{ kind: mountKind.BIND_RW, target: "/work", source: "/home/jobs/1/work" }]);
 });
@@ -45,25 +45,25 @@ test("links of the root directory stay links, and directories are bound", () => 
   }
 });
 
-test("what is not on this host is left out", () => {
+test("paths that this host does not have are left out", () => {
   const resolv = mounts().find(({ target }) => target === "/etc/resolv.conf");
   expect(resolv?.flags).toBe(mountFlag.SKIP_MISSING);
 });
 
-test("/tmp is as large as the memory that the job may have, else 256 MiB", () => {
+test("/tmp is as large as the job's memory limit, or 256 MiB", () => {
   const tmpBytes = (memoryBytes: number | null) =>
     mounts([], memoryBytes).find(({ target }) => target === "/tmp")?.sizeBytes;
   expect(tmpBytes(null)).toBe(256 * 1024 ** 2);
   expect(tmpBytes(4 * 1024 ** 2)).toBe(4 * 1024 ** 2);
 });
 
-test("paths of the worker's settings are added once, and not where they are seen already", () => {
+test("visible paths of the settings are mounted once, and not inside of other mounts", () => {
   expect(
     targets(["/data/models/a", "/data/models", "/usr/share/x"]).filter((path) => /data|share/.test(path)),
   ).toEqual(["/data/models"]);
 });
 
-test("paths that the cage cannot show are refused with a reason", () => {
+test("paths that a cage cannot show are refused with a reason", () => {
   expect(visiblePathProblem("data")).toContain("absolute");
   expect(visiblePathProblem("/data/../etc")).toContain("without . and ..");
   expect(visiblePathProblem("/data//x")).toContain("without . and ..");
@@ -75,7 +75,7 @@ test("paths that the cage cannot show are refused with a reason", () => {
   expect(visiblePathProblem("/data/models")).toBeNull();
 });
 
-test("a process may start only in what it sees", () => {
+test("a process may start only in a directory that it sees", () => {
   const isSeen = (path: string) => {
     const jobMounts = [{ kind: mountKind.JOB, target: "/srv/repo", source: "/srv/repo" }];
     return isVisibleInCage(path, { rootEntries, visiblePaths: ["/data/models"], jobMounts });

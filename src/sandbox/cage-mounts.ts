@@ -11,7 +11,7 @@ export function isProgramDir(name: string): boolean {
   return ["usr", "bin", "sbin", "opt"].includes(name) || /^lib[a-z0-9]*$/.test(name);
 }
 
-/** What a program needs of /etc to resolve users, hosts and certificates. */
+/** The files of /etc that programs need to resolve users, hosts and certificates. */
 const etcNames = [
   "hosts",
   "resolv.conf",
@@ -25,7 +25,7 @@ const etcNames = [
 const passwd = "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/tmp:/usr/sbin/nologin\n";
 const group = "root:x:0:\nnogroup:x:65534:\n";
 
-/** Paths that the cage makes itself; the host's own must not be mounted over them. */
+/** Paths that the cage creates itself; the host's must not be mounted over them. */
 export const cageDirs = ["/proc", "/dev", tmpDir, workDirInCage];
 
 type MountInput = {
@@ -38,7 +38,7 @@ type MountInput = {
   jobMounts: readonly MountStep[];
 };
 
-/** Everything that a job sees of the file system, in the order in which it is mounted. */
+/** All mounts of a job, in order. */
 export function cageMounts(input: MountInput): MountStep[] {
   const { rootEntries, visiblePaths, workDir, memoryBytes, jobMounts } = input;
   return [
@@ -49,14 +49,14 @@ export function cageMounts(input: MountInput): MountStep[] {
     ...addedPaths(visiblePaths, rootEntries).map(optional),
     { kind: mountKind.DEV, target: "/dev" },
     { kind: mountKind.PROC, target: "/proc" },
-    // What is written there counts as memory, so a job with little memory has little room there.
+    // Its files count as memory, so a job with little memory has little room there.
     { kind: mountKind.TMPFS, target: tmpDir, mode: 0o1777, sizeBytes: memoryBytes ?? tmpBytesDefault },
     { kind: mountKind.BIND_RW, target: workDirInCage, source: workDir },
     ...jobMounts,
   ];
 }
 
-/** Whether a process may start there: only in what it can see. */
+/** Whether a process may start in a directory, which must be visible to it. */
 export function isVisibleInCage(
   path: string,
   { rootEntries, visiblePaths, jobMounts }: Pick<MountInput, "rootEntries" | "visiblePaths" | "jobMounts">,
@@ -77,7 +77,7 @@ export function visiblePathProblem(path: string): string | null {
   return taken === undefined ? null : `${taken} is reserved for the cage`;
 }
 
-/** A path inside a directory that is shown anyway needs no mount of its own, and has no place to put one. */
+/** A path inside a visible directory needs no mount of its own, and has no mount point for one. */
 function addedPaths(visiblePaths: readonly string[], rootEntries: readonly RootEntry[]): string[] {
   const shown = rootEntries.map((entry) => entry.path);
   const added: string[] = [];

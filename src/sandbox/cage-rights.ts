@@ -2,11 +2,11 @@ import { errnoName } from "./launcher/exit-report.ts";
 import { type Frame, fieldText, fieldU32 } from "./launcher/launcher-frames.ts";
 import { rights, tag } from "./launcher/launcher-protocol.ts";
 
-/** By which right the launcher builds cages. Why: ADR 0039. */
+/** The rights with which the launcher builds cages. Why: ADR 0039. */
 export type CageRights =
-  /** Those of root. */
+  /** The rights of root. */
   | { kind: "own" }
-  /** Those of a user namespace, in which the worker's user is nobody. */
+  /** The rights in a user namespace, where the worker's user has the id of the user nobody. */
   | { kind: "user-namespace" }
   | { kind: "none"; why: string };
 

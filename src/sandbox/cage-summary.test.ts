@@ -4,7 +4,7 @@ import { hostFacts } from "./host/host-facts.testing.ts";
 
 const userNamespace = { isRoot: false, rights: { kind: "user-namespace" as const } };
 
-test("one line says whether jobs are caged, by which right and what limits them", () => {
+test("one line tells whether jobs are caged, with which rights and limits", () => {
   expect(cageSummary(hostFacts())).toEqual({
     text: "caged, with limits of cpu, memory, io, pids",
     advice: null,
@@ -19,7 +19,7 @@ test("one line says whether jobs are caged, by which right and what limits them"
   });
 });
 
-test("where jobs are not caged it says why, and how to change that", () => {
+test("without cages the line has the reason and the advice", () => {
   const rights = { kind: "none" as const, why: "EPERM: making a user namespace" };
   expect(cageSummary(hostFacts(["jail", "namespaces"], { isRoot: false, rights }))).toEqual({
     text: "jobs are not caged: this host forbids user namespaces (EPERM: making a user namespace)",

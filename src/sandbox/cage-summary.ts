@@ -1,7 +1,9 @@
 import { limitParts } from "./cgroup/cgroup-limits.ts";
 import type { HostFacts } from "./host/host-facts.ts";
 
-/** How far jobs are caged on a host, in one line, and what would help most; null if nothing is missing. */
+/**
+ * The isolation of jobs on a host in one line. `advice` is the step that would help most; null if nothing is missing.
+ */
 export type CageSummary = { text: string; advice: string | null };
 
 export function cageSummary(facts: HostFacts): CageSummary {

@@ -29,14 +29,14 @@ export function superviseCage(
     pids: async () => cgroup?.pids() ?? findTree(job.pid),
     signalGroup: (signal) => job.signal(constants.signals[signal]),
     killTree: async () => {
-      // Its first process takes all the others with it; the cgroup also reaches processes that wait in throttled I/O.
+      // The end of its first process ends all others; the cgroup also reaches processes that wait in throttled I/O.
       job.kill();
       cgroup?.kill();
     },
   };
 }
 
-/** A process that was given to a launcher which died before it said whether it began. */
+/** A process whose launcher died before it reported the start. */
 export function lostProcess(lost: string, isolation: Isolation): RunningProcess {
   const exited = Promise.resolve({ exitCode: null, signal: null, usage: {}, outputLimited: false, lost });
   return {
@@ -61,7 +61,7 @@ function exitOf(end: JobEnd, usage: Usage): ProcessExit {
   return { exitCode, signal: nameOf(signo), usage, outputLimited: isOutputLimited, ...unwritten, ...held };
 }
 
-/** What the kernel counted for the whole cgroup, else what the launcher knows of the processes that it waited for. */
+/** The kernel's counts for the whole cgroup, or else the launcher's counts for the processes that it waited for. */
 function usageOf(report: ExitReport | null, counted: CgroupCounts | undefined): Usage {
   const cpuUs = counted?.cpuUs ?? report?.cpuUs;
   const peakBytes = counted?.memoryPeakBytes ?? report?.rssBytesMax;

@@ -38,7 +38,7 @@ import {
 type FailedStart = Extract<StartAnswer, { kind: "failed" }>;
 
 export type CageOptions = {
-  /** Undefined: the best that the host supports. */
+  /** The level (default: the best that the host supports). */
   level?: Exclude<IsolationLevel, "none"> | undefined;
   /** Where jobs have their files: `jobs/<job id>/…` in it. It must exist. */
   workDir: string;
@@ -98,7 +98,7 @@ export class CagedSandbox implements Sandbox {
     return this.#facts;
   }
 
-  /** Opens files beneath a directory, even while somebody changes the names on the way. */
+  /** Opens files beneath a directory, even while another process changes names on the path. */
   get launcher(): Pick<Launcher, "openBeneath"> {
     return this.#launcher;
   }
@@ -116,7 +116,7 @@ export class CagedSandbox implements Sandbox {
 
   async start(plan: LaunchPlan): Promise<RunningProcess> {
     const wanted = decideIsolation(this.level, this.#facts, plan);
-    // Only best-effort comes as far as this without a launcher, and only for a worker that is not root.
+    // Without a launcher only best-effort gets here, and only for a worker that is not root.
     if (this.#facts.launcherObstacle !== null) return startPlain(plan, wanted.isolation);
     const { decision, cgroup } = await this.#makeCgroup(plan, wanted);
     try {
@@ -132,8 +132,8 @@ export class CagedSandbox implements Sandbox {
 
   async recheck(): Promise<string | null> {
     const facts = await probe(this.#options, this.#launcher);
-    // A job that is being prepared relies on the path that it was given, so a jail is neither lost nor gained in between.
-    // Where no process could be started so far, there is no such job.
+    // A job in preparation relies on its path, so the jail must not change between two checks. If no process could be
+    // started so far, there is no such job.
     const isSame = facts.parts.jail.had === this.#facts.parts.jail.had;
     if (this.level === "strict" || isSame || this.obstacle !== null) this.#facts = facts;
     return hostObstacle(this.level, facts);
@@ -210,8 +210,8 @@ function startError(plan: LaunchPlan, { step, code, message }: FailedStart): Spa
 }
 
 /**
- * Idmapped mounts depend on the file system of the source; jobs without them can still be started. And a launcher that runs
- * as many processes as it can has room again when one of them ends.
+ * Idmapped mounts depend on the file system of the source; jobs without them can still be started. A launcher at its
+ * limit of processes has room again when one of them ends.
  */
 const stepsOfOneJob: ReadonlySet<string> = new Set(["idmap", "capacity"]);
 

@@ -8,18 +8,18 @@ import { emptyDirectory, type LeftEntry } from "./empty-directory.ts";
 
 type DiscardDeps = { clock: Clock; logger: Logger; launcherFile?: string };
 
-/** One removal serves all jobs that end within this time, or so many: each costs a process, whose start holds up all. */
+/** One removal serves all jobs that end within this time: each costs a process, whose start delays other starts. */
 const gatherMs = 1_000;
 const gatheredMax = 64;
-/** Beyond this many, whoever discards one more waits, so that jobs cannot fill a disk faster than it is emptied. */
+/** Beyond this many, a further discard waits, so that jobs cannot fill a disk faster than it is emptied. */
 const waitingMax = 256;
-/** A slot is not kept longer than this by what earlier jobs have left. */
+/** The longest time that a discard waits for earlier ones. */
 const waitMs = 10_000;
 
 /**
- * Where the directories of ended jobs go. To discard one takes a single rename; it is removed behind everybody's back.
- * What cannot be removed is moved aside, into `unremovable`, and reported; the next start tries it again. No tree, however
- * it was made, makes a job wait or a start fail. Why: ADR 0027.
+ * The folder for directories of ended jobs. A discard is a single rename; the removal follows in the background.
+ * Directories that cannot be removed are moved aside, into `unremovable`, and reported; the next start tries them
+ * again. No tree of any kind makes a job wait or a start fail. Why: ADR 0027.
  */
 export class DiscardFolder {
   readonly #deps: DiscardDeps;
@@ -32,7 +32,7 @@ export class DiscardFolder {
   #count = 0;
   #waiting = 0;
 
-  /** Tries again what an earlier process could not remove, or had no time for. */
+  /** Opens the folder, and tries again to remove directories that an earlier process has left. */
   static async open(deps: DiscardDeps, parentDir: string): Promise<DiscardFolder> {
     const folder = new DiscardFolder(deps, parentDir);
     for (const dir of [folder.#discardedDir, folder.#unremovableDir]) {
@@ -49,7 +49,7 @@ export class DiscardFolder {
     this.#unremovableDir = join(parentDir, "unremovable");
   }
 
-  /** Takes a directory away; `name` tells people where it came from. One that is not there is no error. Never rejects. */
+  /** Discards a directory; `name` tells people where it came from. A missing one is no error. Never rejects. */
   async discard(dir: string, name: string): Promise<void> {
     const target = join(this.#discardedDir, `${name}-${this.#deps.clock.nowMs()}-${this.#count++}`);
     try {
@@ -69,12 +69,12 @@ export class DiscardFolder {
   async discardAllIn(dir: string): Promise<void> {
     // A directory that does not exist, or cannot be read, has nothing to discard.
     for (const name of await readdir(dir).catch(() => [])) {
-      // The suffix that it has from its last time here would make it longer each time.
+      // Without this, the suffix of each discard would be added to the last one.
       await this.discard(join(dir, name), name.replace(/-\d+-\d+(~.*)?$/, ""));
     }
   }
 
-  /** What is not yet removed waits for the next start. */
+  /** Directories that are not removed yet wait for the next start. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#rounds;
@@ -97,7 +97,7 @@ export class DiscardFolder {
     const { launcherFile } = this.#deps;
     const left = await emptyDirectory(this.#discardedDir, { launcherFile, signal });
     if (signal.aborted) return;
-    // What came in the middle of the removal has no reason to be left, and a round of its own ahead.
+    // A directory that was added during the removal was not tried, and gets a round of its own.
     for (const entry of left) if (entry.code !== "EAGAIN") await this.#moveAside(entry);
   }
 

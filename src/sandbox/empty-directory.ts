@@ -5,26 +5,26 @@ import { codeOf } from "../core/errors.ts";
 import { errnoName } from "./launcher/exit-report.ts";
 import { builtLauncherFile } from "./launcher/launcher.ts";
 
-/** Something in the directory that cannot be removed. */
+/** An entry of the directory that cannot be removed. */
 export type LeftEntry = { name: string; code: string };
 
 type EmptyOptions = {
   launcherFile?: string | undefined;
-  /** Ends the removal in the middle; whatever is still there counts as left. */
+  /** Ends the removal early; the remaining entries count as left. */
   signal?: AbortSignal | undefined;
 };
 
-/** More than any number of files that fits on a disk takes; what is left then is removed the next time. */
+/** Longer than the removal of any number of files that fits on a disk. */
 const timeoutMs = 3_600_000;
 /** Enough for 1,000 lines; the others are left without a reason. */
 const reportCharsMax = 300_000;
-/** How the launcher ends when it has done what it could. */
+/** The exit codes of the launcher after a complete run. */
 const doneStatuses: readonly (number | null)[] = [0, 1];
 
 /**
  * Removes everything in a directory that jobs have written: trees that are too deep for any path, millions of files,
- * names of any bytes. The launcher does it, on descriptors and in a process of its own, so that nothing waits for it.
- * Returns what is left, and never rejects. Why: ADR 0027.
+ * names of any bytes. The launcher does it, on descriptors and in a process of its own, so that other jobs do not wait
+ * for it. Returns the remaining entries, and never rejects. Why: ADR 0027.
  */
 export async function emptyDirectory(dir: string, options: EmptyOptions = {}): Promise<LeftEntry[]> {
   const codes = (await runLauncher(dir, options)) ?? (await removeByPath(dir, options.signal));

@@ -36,20 +36,20 @@ describe("mounts are refused", () => {
     expect(jobMountsProblem([mount(changes)])).toContain(why);
   });
 
-  test("when a later one would cover an earlier one", () => {
+  test("mounts are refused when a later one would cover an earlier one", () => {
     const prefix = mount({ target: "/srv/repo/src" });
     expect(jobMountsProblem([prefix, mount()])).toContain("it would cover /srv/repo/src");
     expect(jobMountsProblem([mount(), mount()])).toContain("it would cover /srv/repo");
     expect(jobMountsProblem([mount(), prefix])).toBeNull();
   });
 
-  test("when there are too many", () => {
+  test("mounts are refused when there are too many", () => {
     const many = Array.from({ length: 129 }, (_, index) => mount({ target: `/d/${index}` }));
     expect(jobMountsProblem(many)).toBe("a job has at most 128 mounts, not 129");
     expect(jobMountsProblem(many.slice(1))).toBeNull();
   });
 
-  test("when their source is a link, a pipe or not there", async () => {
+  test("mounts are refused when a source is a link, a pipe or missing", async () => {
     symlinkSync("/etc", join(dir, "link"));
     execFileSync("mkfifo", [join(dir, "pipe")]);
     const steps = (name: string) => jobMountSteps([mount({ source: join(dir, name) })]);

@@ -22,7 +22,7 @@ const job: LaunchPlan = {
 };
 
 function plan(changes: Partial<LaunchPlan> = {}, lacking: PartName[] = []) {
-  // A root worker that cannot change its user starts nothing at all.
+  // A root worker that cannot change the user starts no process at all.
   const facts = hostFacts(lacking, { openFilesMax: 20_000, isRoot: !lacking.includes("user") });
   const decision = decideIsolation("best-effort", facts, job);
   return launchPlan({
@@ -40,7 +40,7 @@ test("a working directory that the job could not see is refused before anything 
   expect(() => plan({ cwd: "/work/../root" })).toThrow("not visible");
 });
 
-test("a working directory that is no path for the kernel is the job's fault, and not the host's", () => {
+test("a working directory that the kernel refuses as a path is the job's fault and not the host's", () => {
   const longest = `/work/${"a/".repeat(2044)}a`;
   expect(plan({ cwd: longest }).cwd).toHaveLength(4095);
   expect(() => plan({ cwd: `${longest}a` })).toThrow("more than the 4095 bytes of a path");
@@ -53,7 +53,7 @@ test("a variable without a name is refused", () => {
   expect(() => plan({ env: { "A=B": "x" } })).toThrow("is not the name of a variable");
 });
 
-test("a full cage has every protection but the network's, nobody's ids, and a name of its own", () => {
+test("a full cage has every protection except the network's, the ids of the user nobody, and its own host name", () => {
   expect(plan()).toMatchObject({
     argv: ["sh", "-c", "true"],
     env: ["PATH=/usr/bin", "EMPTY="],
@@ -67,21 +67,21 @@ test("a full cage has every protection but the network's, nobody's ids, and a na
   });
 });
 
-test("core files are off, and no more files may be open than the worker may have itself", () => {
+test("core files are off, and a job may open as many files as the worker", () => {
   expect(plan().rlimits).toEqual([
     { resource: 4, soft: 0, hard: 0 },
     { resource: 7, soft: 1024, hard: 20_000 },
   ]);
 });
 
-test("what the host cannot give is not asked of the launcher", () => {
+test("the plan requests only parts that the host has", () => {
   const bare = plan({ cwd: "/home/jobs/1/work" }, ["jail", "user", "namespaces"]);
   expect(bare.mounts).toEqual([]);
   expect(bare).not.toHaveProperty("ids");
   expect(bare).not.toHaveProperty("hostname");
 });
 
-test("without a jail the job's directory is where it is", () => {
+test("without a jail the job's directory has its path on the host", () => {
   expect(workDirSeen("/home/jobs/1/work", protect.MOUNT_NS)).toBe("/work");
   expect(workDirSeen("/home/jobs/1/work", 0)).toBe("/home/jobs/1/work");
 });

@@ -35,7 +35,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
   const has = (bit: number): boolean => (protections & bit) !== 0;
   const hasJail = has(protect.MOUNT_NS);
   const shown = { rootEntries: facts.rootEntries, visiblePaths, jobMounts };
-  // The launcher would refuse the whole plan, and its refusal of a plan is taken for a fault of the host.
+  // The launcher would refuse the whole plan, which counts as a fault of the host.
   if (Buffer.byteLength(job.cwd) > protocol.PATH_BYTES_MAX)
     throw new PlanRefused(
       "EINVAL",
@@ -56,7 +56,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     cwd: job.cwd,
     protections,
     ...(has(protect.IDS) ? { ids: cageIds } : {}),
-    // What the launcher makes belongs to the job at once.
+    // Directories that the launcher creates belong to the job at once.
     ...(has(protect.IDS) && job.home === undefined ? { giveDir: job.workDir } : {}),
     ...(job.home === undefined ? {} : { home: job.home }),
     ...(job.holdMs === undefined ? {} : { holdMs: job.holdMs }),
@@ -75,7 +75,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
   };
 }
 
-/** Where a process finds its own directory: in a jail, at a path that reveals nothing about the host. */
+/** The path of its own directory as a process sees it: in a jail, one that reveals nothing about the host. */
 export function workDirSeen(workDir: string, protections: number): string {
   return (protections & protect.MOUNT_NS) !== 0 ? workDirInCage : workDir;
 }

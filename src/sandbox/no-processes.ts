@@ -5,7 +5,7 @@ const refuse = async (): Promise<never> => {
   throw new SandboxUnavailable(why, { isHostDown: false });
 };
 
-/** For a worker that starts no processes: it needs no launcher, and has nothing to say about cages. */
+/** The sandbox of a worker that starts no processes and so needs no launcher. */
 export const noProcesses: Sandbox = {
   level: "none",
   startsNone: true,

@@ -17,7 +17,7 @@ import type { Isolation, IsolationLevel, ProcessExit, Sandbox, Usage } from "./s
 import { createTerminator, type Terminator } from "./terminate.ts";
 
 export type OpenCageOptions = {
-  /** Where jobs have their files; a directory is created in it and removed at the end. */
+  /** The directory of the jobs' files; a subdirectory is created in it and removed at the end. */
   dir: string;
   /** Default: strict if the host supports everything, else best-effort. */
   isolation?: IsolationLevel;
@@ -50,7 +50,10 @@ export type Cage = {
   /** SIGTERM, some grace, then everything that it started is killed. Resolves when all of it has ended. */
   stopJob(id: string): Promise<void>;
   getStatus(id: string): JobStatus;
-  /** From the first byte, and live until the job has ended; as often and as late as you like. */
+  /**
+   * Yields the output from the first byte, and live until the job has ended. It may be called repeatedly and after the
+   * end.
+   */
   streamOutput(id: string, stream: OutputStream): AsyncIterable<Buffer>;
   /** Ends every job and removes their files. */
   close(): Promise<void>;
@@ -124,7 +127,7 @@ async function openSandbox(
     logger: logger ?? silentLogger,
     pid: process.pid,
     uid,
-    // Somebody else's program stays in the cgroup that it was put into.
+    // The program of the caller stays in its cgroup.
     mayMove: false,
   });
 }
@@ -208,7 +211,7 @@ function forgetOldest(jobs: Map<string, Job>): void {
   }
 }
 
-/** What a killed program left behind: its processes died with it, its files and cgroups did not. */
+/** Removes the files and cgroups of a killed program; its processes died with it. */
 async function sweepDeadCages(options: OpenCageOptions, sandbox: Sandbox): Promise<void> {
   for (const name of await readdir(options.dir)) {
     const pid = /^cage-(\d+)-\w+$/.exec(name)?.[1];

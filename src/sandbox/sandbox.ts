@@ -7,7 +7,7 @@ export const isolationLevels = ["strict", "best-effort", "none"] as const;
 /** How much of a cage a worker insists on. */
 export type IsolationLevel = (typeof isolationLevels)[number];
 
-/** How far a job is separated from its host, as it is recorded on the job. */
+/** The isolation of a job from its host, as recorded on the job. */
 export type Isolation = {
   level: IsolationLevel | "in-process" | "container";
   applied: string[];
@@ -19,7 +19,7 @@ export type Isolation = {
 /** The limits of a process, and which of them may not be left out. */
 export type AskedLimits = {
   limits: Limits;
-  /** Asked for by the job or set as the worker's ceiling; the others are only defaults. */
+  /** The limits that the job requests or the worker's ceiling sets; the others are only defaults. */
   asked: readonly (keyof Limits)[];
 };
 
@@ -41,7 +41,7 @@ export type JobMount = {
 
 /** The limits and mounts that a process needs. */
 export type Asked = AskedLimits & {
-  /** How long it may run; undefined or 0 if nobody ends it. */
+  /** How long it may run; undefined or 0 for no limit. */
   timeoutSec?: number | undefined;
   /** Made in this order: a mount may be inside one that comes before it. They need the part `jail`. */
   mounts?: readonly JobMount[] | undefined;
@@ -61,11 +61,11 @@ export type LaunchPlan = Asked & {
   stderrFile: string;
   /** For each of the two streams. */
   outputBytesMax: number;
-  /** Texts that are overwritten with `*` in both streams, so that no secret stands in them. */
+  /** Texts that are overwritten with `*` in both streams, so that these contain no secret. */
   masks?: readonly string[] | undefined;
-  /** What the process reads on its standard input, at most 64 KiB; nothing by default. */
+  /** What the process reads on its standard input, at most 64 KiB (default: nothing). */
   stdin?: Uint8Array | undefined;
-  /** The same from a file on the host, of any size and readable for everybody; not with `stdin`. */
+  /** The same from a file on the host, of any size and readable for every user; not with `stdin`. */
   stdinFile?: string | undefined;
   /** The job's own directory, on the host. */
   workDir: string;
@@ -76,11 +76,11 @@ export type LaunchPlan = Asked & {
    * its output: no file was written.
    */
   holdMs?: number | undefined;
-  /** How long at most once it has written something, which somebody may be waiting to see; with `holdMs` only. */
+  /** How long at most after its first byte, for which a person may be waiting; with `holdMs` only. */
   holdWrittenMs?: number | undefined;
 };
 
-/** As far as the kernel counts it. What is there "now" is only known of a process that runs. */
+/** The usage as far as the kernel counts it. Present values exist only for a running process. */
 export type Usage = {
   cpu_ms?: number;
   /** Now. */
@@ -109,20 +109,20 @@ export type ProcessExit = {
   spawnError?: SpawnError;
   /** It wrote more than it may and was ended for that. */
   outputLimited: boolean;
-  /** Nobody knows how it ended, or even whether it began, because what watched over it died. */
+  /** Set if the launcher died, so that its end, and even its start, is unknown. */
   lost?: string;
   /** It was ended because this host could not write its output. */
   unwritten?: string;
   /** All of its output, if that was held until its end; else it is in the files. */
   output?: SmallOutput;
-  /** The home that was made for it is gone, because the process has left nothing there. */
+  /** Whether its home was removed, because the process has left nothing there. */
   isHomeRemoved?: boolean;
 };
 
 export type RunningProcess = {
   /** Killing it, or the group that it leads, ends the process; 0 if it could not be started, or has ended. */
   readonly pid: number;
-  /** Resolves when the process and everything that it left behind are gone; never rejects. */
+  /** Resolves when the process and all its descendants are gone; never rejects. */
   readonly exited: Promise<ProcessExit>;
   readonly isolation: Isolation;
   /** What it has used so far, as far as the kernel counts that. */
@@ -138,10 +138,12 @@ export type RunningProcess = {
   killTree(): Promise<void>;
 };
 
-/** How a worker starts processes. Runners know only this, so that a cage can replace a plain start. */
+/**
+ * The interface by which a worker starts processes. Runners use only this, so that a cage can replace a plain start.
+ */
 export type Sandbox = {
   readonly level: IsolationLevel;
-  /** It starts no processes at all, so there is nothing to say about cages. */
+  /** Set for a sandbox that starts no processes at all. */
   readonly startsNone?: boolean;
   /** The parts of a cage that this host lacks, as far as is known. */
   readonly lacking?: readonly { part: string; why: string }[];
@@ -149,26 +151,26 @@ export type Sandbox = {
   readonly obstacle: string | null;
   /** How many processes it runs at once; undefined if only the host limits that. */
   readonly processesMax?: number | undefined;
-  /** What a process would get, known before it is started. Rejects with SandboxUnavailable if that is too little. */
+  /** The isolation that a process would get. Rejects with SandboxUnavailable if that is too little. */
   probe(asked: Asked & { jobId?: string }): Promise<Isolation>;
-  /** Where a process finds its own directory. */
+  /** The path of its own directory as a process sees it. */
   workDirInside(workDir: string): string;
   /** Rejects with SandboxUnavailable if the process cannot be isolated as required; then nothing was executed. */
   start(plan: LaunchPlan): Promise<RunningProcess>;
   /** Tries the host again: null if processes can be started here, else why not. */
   recheck(): Promise<string | null>;
-  /** Ends what an earlier worker left behind of these jobs. */
+  /** Ends processes of these jobs that an earlier worker has left. */
   sweep(jobIds: readonly string[]): Promise<void>;
   /** Ends everything that still runs. */
   close(): Promise<void>;
 };
 
-/** The hub accepts no longer reason. */
+/** The longest reason that the hub accepts. */
 const reasonCharsMax = 500;
 
-/** This host cannot isolate a process as required. The job is given back, because it is not at fault. */
+/** This host cannot isolate a process as required. The job is released, because it is not at fault. */
 export class SandboxUnavailable extends Error {
-  /** No process is to be claimed here until the host has been tried again; otherwise it is a matter of this job alone. */
+  /** Whether no process may be claimed here until the host was tried again; otherwise only this job is concerned. */
   readonly isHostDown: boolean;
 
   constructor(reason: string, { isHostDown }: { isHostDown: boolean }) {

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Starts a script and returns once it has said that it is ready. */
+/** Starts a script and returns when it has printed that it is ready. */
 async function startScript(script: string): Promise<RunningProcess> {
   const running = await plainSandbox.start({
     jobId: "j",
@@ -60,14 +60,14 @@ test("a grandchild in a session of its own is found while its parent lives", asy
   await untilGone(grandchild);
 });
 
-test("a process that heeds SIGTERM may tidy up", async () => {
+test("a process that handles SIGTERM has time to clean up", async () => {
   const running = await startScript("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done");
   await createTerminator(running, systemClock).stop("cancelled", { graceMs: 10_000 });
   expect(await running.exited).toMatchObject({ exitCode: 7, signal: null });
   expect(said()).toBe("ready\nbye\n");
 });
 
-test("the first reason wins, and a later order without grace ends the first one's grace", async () => {
+test("the first reason wins, and a later stop without grace ends the grace of the first", async () => {
   const running = await startScript("trap '' TERM; echo ready; while :; do sleep 0.02; done");
   const terminator = createTerminator<"cancelled" | "lost">(running, systemClock);
   const polite = terminator.stop("cancelled", { graceMs: 60_000 });
@@ -85,7 +85,7 @@ test("a process that has ended by itself has no reason", async () => {
   expect(terminator.reason).toBeUndefined();
 });
 
-/** A dead process has a number until its new parent has buried it, which is not ours to hurry. */
+/** A dead process keeps its number until its new parent has waited for it. */
 async function untilGone(pid: number): Promise<void> {
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 30_000);
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../runtime/clock/clock.ts";
 import type { RunningProcess } from "./sandbox.ts";
 
 export type Terminator<R extends string> = {
-  /** Why the process was ended; the first reason wins, and undefined means that it ended by itself. */
+  /** Why the process was terminated; the first reason wins, and undefined means that it ended by itself. */
   readonly reason: R | undefined;
   /**
    * Resolves when the process is gone. A later call can only make it faster: `graceMs: 0` ends the grace of an earlier
@@ -11,7 +11,7 @@ export type Terminator<R extends string> = {
   stop(reason: R, options: { graceMs: number }): Promise<void>;
 };
 
-/** Ends a process in a way that lets it clean up: SIGTERM to its group, some grace, then the whole tree is killed. */
+/** Terminates a process with time to clean up: SIGTERM to its group, a grace period, then the whole tree is killed. */
 export function createTerminator<R extends string>(running: RunningProcess, clock: Clock): Terminator<R> {
   let reason: R | undefined;
   let isOver = false;

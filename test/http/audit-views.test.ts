@@ -21,7 +21,7 @@ async function audit(query: string, token = hub.admin): Promise<AuditView[]> {
 
 const lastSeq = async () => (await audit(""))[0]!.seq;
 
-test("O-33 progress is in the trail only if it is asked for", async () => {
+test("O-33 progress is in the trail only on request", async () => {
   const held = await runningJob(hub);
   await hub.must("POST", `/jobs/${held.id}/progress`, {
     token: hub.admin,
@@ -57,7 +57,7 @@ test("O-33 a bulk act has one record for itself, which leads to those of its job
   expect(children.map(({ job_id }) => job_id).sort()).toEqual(jobs.map(({ id }) => id).sort());
 });
 
-test("O-33 the view people has what people did, each act once, and nothing of workers and the hub", async () => {
+test("O-33 the view people has each act of a person once, and no acts of workers and the hub", async () => {
   const before = await lastSeq();
   const type = freshName("people");
   const workerId = await registerWorker(hub, { token: tokens.worker });

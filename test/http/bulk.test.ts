@@ -123,7 +123,7 @@ test("C4: the list counts all jobs that fit, when it is asked to", async () => {
   expect(await total("count=false")).toBeUndefined();
 });
 
-test("jobs of others that somebody tries to change are recorded, as if they had been tried one by one", async () => {
+test("refused jobs of other users are recorded as if they had been tried one by one", async () => {
   const { id } = await submitJob(hub, { token: tokens.alice });
   const outcome = await bulk({ act: "cancel", ids: [id] }, tokens.bob);
   expect(outcome).toMatchObject({

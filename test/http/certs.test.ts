@@ -11,7 +11,7 @@ const tokens = tokensOf(hub);
 const list = async (token: string) => (await hub.must("GET", "/certs", { token })).json<Cert[]>();
 const revoke = (serial: string, token: string) => hub.call("DELETE", `/certs/${serial}`, { token });
 
-test("a certificate that nobody has issued, and one of another tenant, do not exist", async () => {
+test("a certificate that was never issued, and one of another tenant, do not exist", async () => {
   const serial = await issuedCert(hub, { tenant: "globex" });
   for (const [unknown, token] of [
     ["ABCDEF", hub.admin],

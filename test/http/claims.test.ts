@@ -169,7 +169,7 @@ describe("a claim", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(199).fill(204)]);
   });
 
-  test("that waits is woken by a job that fits, and by no other", async () => {
+  test("a waiting claim is woken by a fitting job and by no other", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("awaited");
     const waiting = claim(workerId, [type], { wait_ms: 30_000 });
@@ -186,7 +186,7 @@ describe("a claim", () => {
     expect((await polling).json<{ job_id: string }>().job_id).toBe(polled.id);
   });
 
-  test("that waits is woken when a retry is due and when a queue goes on", async () => {
+  test("a waiting claim wakes when a retry is due or a queue resumes", async () => {
     const workerId = await registerWorker(hub);
     const { type } = await submitJob(hub);
     const held = await claimJob(hub, { workerId, type });
@@ -267,7 +267,7 @@ describe("a claim", () => {
   });
 });
 
-describe("who may claim", () => {
+describe("the right to claim", () => {
   test("a token of one tenant claims that tenant's jobs only, and so does its administrator", async () => {
     for (const token of [tokens.globexWorker, tokens.globexAdmin]) {
       const type = freshName("theirs");

@@ -124,7 +124,7 @@ describe("a result", () => {
     expect(recorded).toMatchObject([{ job_id: job.id }]);
   });
 
-  test("A16: with a hash that is not its own is refused, alone and in a batch, and the job goes on", async () => {
+  test("A16: a result with a wrong hash is refused, alone and in a batch, and the job continues", async () => {
     const job = await runningJob(hub);
     const wrong = { result: { a: 1 }, result_hash: sha256Hex('{"a":2}') };
     const refusal = await report(job, "result", wrong);

@@ -24,7 +24,7 @@ function loggedAfter(seq: number, isVisible: (event: ReturnType<typeof readEvent
 const shown = (events: StreamedEvent[]) =>
   events.map(({ id, event, data }) => ({ id, event, job: data["id"] }));
 
-test("the life of a job is told in order, each event with its data", async () => {
+test("the events of a job arrive in order, each with its data", async () => {
   const stream = await openEventStream(hub, "/jobs/events", { token: tokens.alice });
   expect(stream.status).toBe(200);
   expect(stream.headers).toMatchObject({
@@ -143,7 +143,7 @@ test("more history than one page is replayed whole", async () => {
   stream.cut();
 });
 
-test("a place that is not in the log is told by reset, and the stream goes on from now", async () => {
+test("a position that is not in the log causes a reset, and the stream continues from now", async () => {
   const checkReset = async (lastEventId: string) => {
     const stream = await openEventStream(hub, "/jobs/events", { token: tokens.alice, lastEventId });
     await stream.until("reset", ({ event }) => event === "reset");
@@ -171,7 +171,7 @@ test("a bad Last-Event-ID is refused", async () => {
   }
 });
 
-test("the stream is open to everybody only where the hub was told so, and even there not to a wrong token", async () => {
+test("the stream is open without a token only if the hub allows it, and never with a wrong token", async () => {
   const open = await startMemoryHub({ WRIT_PUBLIC_EVENTS: "true" });
   try {
     const stream = await openEventStream(open, "/jobs/events");

@@ -152,7 +152,7 @@ describe("M-04: a URL is refused", () => {
 describe("a file can be read", () => {
   const key = fresh();
 
-  test("by the user who has uploaded it and by administrators of the tenant, and by nobody else", async () => {
+  test("only by the user who has uploaded it and by administrators of the tenant", async () => {
     await storedFile(hub, tokens.alice, { ...key, bytes: text });
     for (const token of [tokens.alice, tokens.acmeAdmin]) {
       expect((await hub.call("GET", pathOf(await urlFor("GET", key, token)))).text).toBe("forty-two");
@@ -219,7 +219,7 @@ describe("an upload", () => {
     "Content-Range": `bytes ${start}-${end - 1}/${total}`,
   });
 
-  test("goes on where it was left, also with another URL for the same file", async () => {
+  test("continues where it stopped, also with another URL for the same file", async () => {
     const key = fresh();
     const first = await urlFor("PUT", key, tokens.alice, facts);
     const part = await put(hub, first, text.subarray(0, 4), range(0, 4));
@@ -265,7 +265,7 @@ describe("an upload", () => {
     },
   );
 
-  test("replaces the file that the user had there; whoever reads the old one is not disturbed", async () => {
+  test("replaces the file that the user had there, and readers of the old one are not disturbed", async () => {
     const key = fresh();
     await storedFile(hub, tokens.alice, { ...key, bytes: text });
     await storedFile(hub, tokens.alice, { ...key, bytes: Buffer.from("new") });

@@ -139,7 +139,7 @@ test("the public keys are for everybody with a token, and no private one is amon
   expect(answer.text).not.toContain("PRIVATE");
 });
 
-test("what is not there is 404, however it is written", async () => {
+test("an unknown path is 404 in every spelling", async () => {
   for (const path of [
     "//nothing",
     "//api",

@@ -107,7 +107,7 @@ describe("the sizes at the end", () => {
     expect(await end(job, "result", { ...told, result: 2 })).toMatchObject({ code: "RESULT_CONFLICT" });
   });
 
-  test("of an attempt that has said nothing make nobody look at the disk", async () => {
+  test("of an attempt without output cause no read of the disk", async () => {
     const job = await runningJob(hub);
     // Whoever looked here would be told that it is no folder.
     const dir = jobOutputDir(join(hub.home, "outputs"), job.id);

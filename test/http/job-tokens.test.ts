@@ -65,7 +65,7 @@ describe("a fresh job token is refused", () => {
     expect(eventsOf(held.id, "STALE_RESULT_REJECTED", seq)).toHaveLength(1);
   });
 
-  test("when somebody has edited the policy in the database", async () => {
+  test("when the policy was edited in the database", async () => {
     const held = await claimedJob(hub, { output_location });
     await tamperWith(hub.home).editInDocument(held.id, "runs/1/", "others/");
     const seq = lastSeq(hub.home);
@@ -216,7 +216,7 @@ describe("O-14: each use of a job token asks the store", () => {
 });
 
 describe("a fresh job token", () => {
-  test("is for the hand of an administrator too, who may leave out what a worker must say", async () => {
+  test("can be called by an administrator too, who may leave out a worker's required fields", async () => {
     const { id, fence } = await claimedJob(hub, { output_location });
     const body = { worker_id: fence.worker_id };
     const answer = await hub.must("POST", `/jobs/${id}/token`, { token: hub.admin, body });

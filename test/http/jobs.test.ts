@@ -57,7 +57,7 @@ describe("the list", () => {
     expect(await list(`worker_id=${held.fence.worker_id.slice(0, -1)}.`)).toEqual([]);
   });
 
-  test("shows a user its own jobs, a viewer its tenant's, and nobody another tenant's", async () => {
+  test("shows a user its own jobs, a viewer its tenant's, and no caller another tenant's", async () => {
     const type = freshName("whose");
     const ofAlice = (await submitJob(hub, { token: tokens.alice, type })).id;
     const ofBob = (await submitJob(hub, { token: tokens.bob, type })).id;
@@ -160,7 +160,7 @@ describe("retrying", () => {
   });
 });
 
-describe("what a job shows", () => {
+describe("the view of a job", () => {
   test("its environment to its user and administrators, the names alone to viewers", async () => {
     const run = { kind: "exec", argv: ["true"], env: { API_KEY: "hush" } };
     const { id, type } = await submitJob(hub, { token: tokens.alice, run });
@@ -195,7 +195,7 @@ describe("what a job shows", () => {
     expect((await read()).json()).toMatchObject({ job_id: id, receipt: receipt.text, result: "null" });
   });
 
-  test("why it waits, without a word about workers of other tenants", async () => {
+  test("the reason why it waits, without workers of other tenants", async () => {
     const stranger = await registerWorker(hub, { token: tokens.globexWorker });
     const shared = await registerWorker(hub, { types: ["something.else"] });
     const { id, type } = await submitJob(hub, { token: tokens.alice, requires: { tags: ["quantum"] } });

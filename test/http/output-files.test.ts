@@ -91,7 +91,7 @@ describe("an end is refused, and changes nothing, when its files", () => {
     expect(await report(job, [])).toMatchObject({ status: 200 });
   });
 
-  test("are of an attempt that does not count: then nothing is said of where they may be", async () => {
+  test("are of an attempt that does not count, without a hint where they may be", async () => {
     const job = await runningJob(hub, { output_location });
     const stale = { ...job, fence: { ...job.fence, token: "another-token-00" } };
     expect(await report(stale, [{ ...file, folder_id: "secrets" }])).toMatchObject({
@@ -145,7 +145,7 @@ describe("files stand on the job", () => {
     expect(await view(job.id)).toMatchObject({ status: "failed", output_files: [stored] });
   });
 
-  test("when its end came in a batch, where a bad list spoils nobody else's", async () => {
+  test("when its end came in a batch, where a bad list does not affect the others", async () => {
     const good = await runningJob(hub, { output_location });
     const bad = await runningJob(hub, { output_location, workerId: good.fence.worker_id });
     const stored = await upload(good, "runs/1/a.txt");

@@ -50,7 +50,7 @@ test("searching tells where a text begins, to readers of the job alone", async (
 });
 
 describe("appending", () => {
-  test("goes on exactly where the stream ends, and says where that is", async () => {
+  test("continues exactly at the end of the stream, and the answer has the new size", async () => {
     const job = await aliceJob();
     expect((await append(job, 0, "hello ")).json()).toEqual({ size: 6 });
     expect((await append(job, 6, "world")).json()).toEqual({ size: 11 });
@@ -155,14 +155,14 @@ describe("reading", () => {
     expect((await read(first.id, "?attempt=1")).text).toBe("first");
   });
 
-  test("of a job that has said nothing is empty", async () => {
+  test("of a job that has written nothing is empty", async () => {
     const { id } = await submitJob(hub, { token: tokens.alice });
     expect(await read(id)).toMatchObject({ status: 200, text: "" });
   });
 });
 
 describe("following", () => {
-  test("B9: of an attempt that never was is 404, and nobody waits for it", async () => {
+  test("B9: of an attempt that never existed is 404 without a wait", async () => {
     const { id } = await runningJob(hub, { token: tokens.alice });
     for (const query of ["?attempt=2", "?attempt=2&follow=true", "?attempt=7"]) {
       const answer = await read(id, query);
@@ -201,7 +201,7 @@ describe("following", () => {
     expect(following.text()).toBe("first");
   });
 
-  test("gives many readers the same bytes, and one that hangs up disturbs nobody", async () => {
+  test("gives many readers the same bytes, and a reader that hangs up does not disturb the others", async () => {
     const job = await aliceJob();
     const readers = await Promise.all(Array.from({ length: 10 }, () => follow(job.id)));
     readers[0]!.cut();
@@ -216,7 +216,7 @@ describe("following", () => {
     }
   });
 
-  test("is broken off when its token is revoked: an end would say that this was everything", async () => {
+  test("is broken off when its token is revoked, because an end would look complete", async () => {
     const job = await aliceJob();
     const { id, token } = await issueToken(hub, { role: "user", tenant_id: "acme", user_id: "alice" });
     const following = await follow(job.id, "?follow=true", token);
@@ -226,7 +226,7 @@ describe("following", () => {
     await expect(following.ended).rejects.toThrow("aborted");
   });
 
-  test("ends at once for a job that was cancelled before anybody took it", async () => {
+  test("ends at once for a job that was cancelled before a worker claimed it", async () => {
     const { id } = await submitJob(hub, { token: tokens.alice });
     const following = await follow(id);
     await hub.must("DELETE", `/jobs/${id}`, { token: tokens.alice });

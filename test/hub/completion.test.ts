@@ -62,7 +62,7 @@ test("C7: ids, types, workers and tokens come from the hub, as far as the comman
   expect((await complete("writ", "tokens", "revoke", "")).length).toBeGreaterThan(0);
 });
 
-test("O-26: the newest ids are offered, and an older one is completed from how it begins", async () => {
+test("O-26: the newest ids are offered, and an older id is completed from its beginning", async () => {
   const old = await submitJob(hub, { type: freshName("old") });
   const jobs = Array.from({ length: 60 }, () => ({ type: freshName("newer") }));
   await hub.must("POST", "/jobs/batch", { token: hub.admin, body: { jobs } });

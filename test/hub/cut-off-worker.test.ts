@@ -59,7 +59,7 @@ async function cutOff(id: string): Promise<void> {
   await eventually("the hub gives the attempt up", async () => (await view(id)).fail_history.length === 1);
 }
 
-test("B2: a job goes on while its worker is cut off, and ends when the worker hears that it has lost the job", async () => {
+test("B2: a job continues while its worker is cut off, and ends when the worker learns that it has lost the job", async () => {
   const { id, pid } = await startSleeper({});
   await cutOff(id);
   expect(isAlive(pid)).toBe(true);
@@ -69,7 +69,7 @@ test("B2: a job goes on while its worker is cut off, and ends when the worker he
   expect(await view(id)).toMatchObject({ attempt: 2, fail_history: [{ code: "WORKER_DISCONNECTED" }] });
 });
 
-test("B2: a job that says so is dead before the hub gives it to anybody else", async () => {
+test("B2: a job with on_disconnect stop is dead before the hub gives it to another worker", async () => {
   const { id, pid } = await startSleeper({ on_disconnect: "stop" });
   await cutOff(id);
   expect(isAlive(pid)).toBe(false);

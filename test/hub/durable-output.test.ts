@@ -25,7 +25,7 @@ beforeEach(() => {
   failure = undefined;
 });
 
-describe("before an ending is answered, what the attempt has said is on the disk", () => {
+describe("before an ending is answered, the output of its attempt is on the disk", () => {
   test("or the ending is refused for now, and only that one", async () => {
     const workerId = await registerWorker(hub);
     const spoken = await saying("a word", workerId);
@@ -68,7 +68,7 @@ describe("before an ending is answered, what the attempt has said is on the disk
     expect(seen.filter((name) => name.startsWith("log."))).toEqual([]);
   });
 
-  test("also when a hub before this one has written it", async () => {
+  test("the output is on the disk even if an earlier hub has written it", async () => {
     const job = await saying("long ago", await registerWorker(hub));
     const { home } = hub;
     await hub.stop({ keepHome: true });

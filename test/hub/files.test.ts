@@ -57,7 +57,7 @@ describe("an upload that is cut off", () => {
   const facts = { size: large.length, sha256: sha256Hex(large) };
   const rest = (start: number) => ({ "Content-Range": `bytes ${start}-${large.length - 1}/${large.length}` });
 
-  test("goes on after the connection broke, after the hub was restarted, and has the right bytes", async () => {
+  test("an upload continues after a broken connection and a restart of the hub, with the right bytes", async () => {
     hub = await startTestHub(stillEnv);
     const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
     const socket = await beginPut(url!.url, large.subarray(0, MiB), large.length);
@@ -92,7 +92,7 @@ describe("an upload that is cut off", () => {
     expect(sha256Hex((await hub.call("GET", pathOf(get!))).bytes)).toBe(facts.sha256);
   });
 
-  test("does not keep its sender's next try waiting, although the connection looks alive", async () => {
+  test("an upload whose connection looks alive does not delay its sender's next try", async () => {
     hub = await startTestHub(stillEnv);
     const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
     const socket = await beginPut(url!.url, large.subarray(0, MiB), large.length);
@@ -101,7 +101,7 @@ describe("an upload that is cut off", () => {
     expect(await put(hub, url!, large.subarray(MiB), rest(MiB))).toMatchObject({ status: 201 });
   });
 
-  test("is ended when the hub stops", async () => {
+  test("an upload ends when the hub stops", async () => {
     hub = await startTestHub(stillEnv);
     const [url] = await presign(hub, hub.admin, { ...key, method: "PUT", ...facts });
     const socket = await beginPut(url!.url, large.subarray(0, MiB), large.length);
@@ -112,7 +112,7 @@ describe("an upload that is cut off", () => {
 });
 
 describe("the bytes are removed", () => {
-  test("of a file that was deleted, replaced or has expired, and of an upload that nobody goes on with", async () => {
+  test("the bytes of deleted, replaced and expired files, and of abandoned uploads, are removed", async () => {
     hub = await startTestHub(stillEnv);
     await storedFile(hub, hub.admin, { ...key, bytes: text });
     await storedFile(hub, hub.admin, { ...key, bytes: Buffer.from("another") });
@@ -140,7 +140,7 @@ describe("the bytes are removed", () => {
     expect((await hub.call("GET", pathOf(get!))).text).toBe("another");
   });
 
-  test("of the files of a job with the job, and of an attempt that did not list them", async () => {
+  test("the bytes of a job's files are removed with the job, and those that an attempt did not list", async () => {
     hub = await startTestHub(stillEnv);
     const held = await runningJob(hub, { output_location: { folder_id: "f" } });
     const kept = await uploadForJob(hub, held, { ...key, bytes: text });
@@ -177,7 +177,7 @@ describe("the bytes are removed", () => {
     });
   });
 
-  test("but not of what a running attempt has put, however long it runs", async () => {
+  test("the bytes of a running attempt's files stay, however long it runs", async () => {
     hub = await startTestHub(stillEnv);
     const held = await runningJob(hub, { output_location: { folder_id: "f" } });
     const file = await uploadForJob(hub, held, { ...key, bytes: text });
@@ -246,7 +246,7 @@ describe("files whose bytes were not restored", () => {
   });
 });
 
-test("a job token that only somebody with the hub's key can have made locks the hub", async () => {
+test("a job token that only a thief of the hub's key can have made locks the hub", async () => {
   hub = await startTestHub(stillEnv);
   const held = await claimedJob(hub, { output_location: { folder_id: "f" } });
   const ring = openKeyRing(join(hub.home, "keys"), { nowMs: Date.now() });

@@ -63,7 +63,7 @@ test("a function that ends at once leaves a job with the time of its start", asy
   expect(job.started_at).toBeLessThanOrEqual(job.completed_at!);
 });
 
-test("a second worker with the same id and a home of its own is refused, and told to take another id", async () => {
+test("a second worker with the same id and a home of its own is refused with the advice to use another id", async () => {
   const [workerId, type] = [freshName("sdk"), freshName("same")];
   await startWorker({ workerId, dataDir: freshHome() }, type, () => 1);
   const again = startWorker({ workerId, dataDir: freshHome() }, type, () => 1);
@@ -74,7 +74,7 @@ test("a second worker with the same id and a home of its own is refused, and tol
   await startWorker({ workerId: `${workerId}-2`, dataDir: freshHome() }, type, () => 1);
 });
 
-test("a process whose worker id another process has taken finishes its job, stops, and says why", async () => {
+test("a process whose worker id was taken by another one finishes its job and stops with the reason", async () => {
   const [workerId, slow, quick] = [freshName("sdk"), freshName("slow"), freshName("quick")];
   const homes = [freshHome(), freshHome()] as const;
   const { promise: isEnough, resolve: finish } = Promise.withResolvers<void>();

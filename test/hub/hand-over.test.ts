@@ -47,7 +47,7 @@ function act(workerId: string, what: string) {
 }
 
 describe("a claim that waits", () => {
-  test("returns without a job when its worker is drained, and its job goes to nobody", async () => {
+  test("a waiting claim returns without a job when its worker is drained, and no job is leased to it", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("drained");
     const { answer } = await waitingClaim(workerId, type);
@@ -64,7 +64,7 @@ describe("a claim that waits", () => {
     expect((await answer).status).toBe(204);
   });
 
-  test("returns when its worker registers again, because it may run other jobs now", async () => {
+  test("a waiting claim returns when its worker registers again, because it may run other jobs now", async () => {
     const workerId = await registerWorker(hub);
     const { answer } = await waitingClaim(workerId, freshName("again"));
     const body = { worker_id: workerId, cores: 2, ram_gb: 4, tags: [], types: ["other"] };
@@ -72,7 +72,7 @@ describe("a claim that waits", () => {
     expect((await answer).status).toBe(204);
   });
 
-  test("is answered with the job that comes, in one transaction with its acceptance", async () => {
+  test("a waiting claim is answered with a new job in the transaction that accepts the job", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("next");
     const { answer } = await waitingClaim(workerId, type);
@@ -93,7 +93,7 @@ describe("a claim that waits", () => {
     expect(batch.signature).toMatch(/^base64:/);
   });
 
-  test("does not wait on in the store when it was given a job just before it looked again", async () => {
+  test("a claim that gets a job just before its next look does not stay in the store", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("twice");
     const { answer } = await waitingClaim(workerId, type);
@@ -105,7 +105,7 @@ describe("a claim that waits", () => {
     expect(await jobReader(hub)(second)).toMatchObject({ status: "pending", attempt: 0 });
   });
 
-  test("returns what it was given together with what it found when it looked again", async () => {
+  test("a claim returns jobs that it was given together with those of its next look", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("both");
     const { answer } = await waitingClaim(workerId, type);
@@ -139,7 +139,7 @@ describe("a claim that waits", () => {
     ],
   ];
   for (const [what, claim] of claims) {
-    test(`${what} leaves nothing leased that is more than it asked for, however often it was given jobs`, async () => {
+    test(`${what} leaves no more jobs leased than it asked for, however often it was given some`, async () => {
       const workerId = await registerWorker(hub);
       const type = freshName("enough");
       const before = looks;
@@ -159,7 +159,7 @@ describe("a claim that waits", () => {
     });
   }
 
-  test("loses no job that arrives while it leaves", async () => {
+  test("a claim loses no job that arrives while it leaves", async () => {
     const workerId = await registerWorker(hub);
     const type = freshName("leaving");
     const given = new Set<string>();

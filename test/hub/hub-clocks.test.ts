@@ -67,7 +67,7 @@ describe.skipIf(noPostgres !== undefined)(
       expect(Math.abs(shown[0]!.claimed_at! - shown[1]!.claimed_at!)).toBeLessThan(hoursMs / 2);
     });
 
-    test("a leader whose clock is set while it runs goes on by that of the database", async () => {
+    test("a leader whose clock is set while it runs continues with the database's clock", async () => {
       const { leader, right, set } = await twoHubs({ startsByMs: 0 });
       const { id, fence } = await runningJob(right);
       for (const byMs of [hoursMs, -hoursMs]) {

@@ -124,7 +124,7 @@ test.each(ways)(
   },
 );
 
-test.each(ways)("a job's status says how it runs, with %s", async (_, env) => {
+test.each(ways)("a job's status shows how it runs, with %s", async (_, env) => {
   const checksum = "ab".repeat(32);
   const url = "https://files.example/solve";
   const solver = await submitJob(hub, { run: { kind: "solver", url, checksum } });
@@ -194,7 +194,7 @@ test("C4: many jobs are retried or stopped after a count and a yes, and never wi
   expect(await jobctl("stop", "--all", "--type", type, "--yes")).toMatchObject({ stdout: "no jobs match\n" });
 });
 
-test.each(ways)("C7: a list that was cut says of how many, with %s", async (_, env) => {
+test.each(ways)("C7: a cut list shows the total, with %s", async (_, env) => {
   const type = freshName("cut");
   for (let index = 0; index < 3; index++) await submitJob(hub, { type });
   const run = (...args: string[]) => runCli("jobctl", ["list", "--type", type, ...args], { env: env() });
@@ -207,7 +207,7 @@ test.each(ways)("C7: a list that was cut says of how many, with %s", async (_, e
   expect(all.stdout.trim().split("\n")).toHaveLength(4);
 });
 
-test("verify says whether a job that has no receipt can still get one", async () => {
+test("verify reports whether a job without a receipt can still get one", async () => {
   const waiting = await submitJob(hub);
   const { id: ended } = await cancelledJob(hub);
   expect(await jobctl("verify", waiting.id)).toMatchObject({
@@ -259,7 +259,7 @@ test.each(ways)(
   },
 );
 
-test("somebody else's job that cannot be followed is named", async () => {
+test("a job of another user that cannot be followed is named", async () => {
   const { id } = await submitJob(hub, { token: tokens.alice });
   const run = await runCli("jobctl", ["attach", id], {
     env: { WRIT_HOME: hub.home, WRIT_TOKEN: tokens.bob },

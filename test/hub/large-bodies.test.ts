@@ -34,14 +34,14 @@ test("B14: a client that sends a body over the limit to its end reads 413, not a
   expect(answer).toContain('"code":"TOO_LARGE"');
 });
 
-test("B14: a large body of somebody without a valid token, or to no path, is answered as well", async () => {
+test("B14: a large body without a valid token, or to an unknown path, is answered as well", async () => {
   const head = [...json, "Authorization: Bearer sk_user_wrong", `Content-Length: ${5 * mib}`];
   const body = Buffer.alloc(5 * mib, " ");
   expect(await sendThenRead(head, body)).toMatch(/^HTTP\/1.1 401 /);
   expect(await sendThenRead(head, body, "/api/v1/nowhere")).toMatch(/^HTTP\/1.1 404 /);
 });
 
-test("B14: a client that waits for the answer before it sends a body over the limit gets it", async () => {
+test("B14: a client that waits with a body over the limit gets the refusal before it sends the body", async () => {
   const head = [...json, `Authorization: Bearer ${hub.admin}`, `Content-Length: ${20 * mib}`];
   const socket = connect(hub.port, "127.0.0.1");
   socket.write(`POST /api/v1/jobs HTTP/1.1\r\n${["Host: x", ...head].join("\r\n")}\r\n\r\n`);

@@ -85,7 +85,7 @@ test("A9: a database that is put back is used again", async () => {
   await hub.stop();
 });
 
-test("A9: people are told at once, although the outbox is lost with the database", async () => {
+test("A9: people are alerted at once although the outbox is lost with the database", async () => {
   let received = "";
   const hook = createServer((request, response) => {
     request.setEncoding("utf8").on("data", (text: string) => {
@@ -102,7 +102,7 @@ test("A9: people are told at once, although the outbox is lost with the database
   await hub.stop({ keepHome: true });
 });
 
-test("A9: a hub does not begin with nothing if its home knows a database, until a person accepts it", async () => {
+test("A9: a hub whose home knows a database starts with an empty one only after a person accepts the loss", async () => {
   const hub = await startedHub();
   const { id } = await submitJob(hub);
   await hub.stop({ keepHome: true });
@@ -126,7 +126,7 @@ test("A9: a hub does not begin with nothing if its home knows a database, until 
   await (await startTestHub(stillEnv, { home: hub.home })).stop({ keepHome: true });
 });
 
-test("A9: an older copy is refused with the record at which it ends, and only that number accepts it", async () => {
+test("A9: an older copy is refused with the number of its last record, and only that number accepts it", async () => {
   const hub = await startedHub();
   const { id: early } = await submitJob(hub);
   await hub.stop({ keepHome: true });

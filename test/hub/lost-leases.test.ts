@@ -78,7 +78,7 @@ function givenBack(id: string): Promise<JobView> {
   });
 }
 
-test("a worker that comes back after its lease is told so, whatever it says, while nobody has the job", async () => {
+test("every call of a worker that returns after its lease is refused as lost while no worker has the job", async () => {
   const stale = await runningJob(hub);
   const job = await givenBack(stale.id);
   expect(job.fail_history).toMatchObject([{ code: "WORKER_DISCONNECTED", attempt: 1 }]);
@@ -89,7 +89,7 @@ test("a worker that comes back after its lease is told so, whatever it says, whi
   expect(noted).toHaveLength(1);
 });
 
-test("a worker that comes back is told so when another has finished the job", async () => {
+test("a worker that returns is refused as lost when another has finished the job", async () => {
   const stale = await runningJob(hub);
   await givenBack(stale.id);
   const other = await claimJob(hub, { workerId: await registerWorker(hub), type: stale.type });
@@ -99,7 +99,7 @@ test("a worker that comes back is told so when another has finished the job", as
   expect(await view(stale.id)).toMatchObject({ status: "completed", result: "fresh", attempt: 2 });
 });
 
-test("a worker that comes back is told so even when it has claimed the same job again itself", async () => {
+test("a worker that returns is refused as lost even if it has claimed the same job again", async () => {
   const stale = await claimedJob(hub);
   await givenBack(stale.id);
   const again = await claimJob(hub, { workerId: stale.fence.worker_id, type: stale.type });
@@ -112,7 +112,7 @@ test("a worker that comes back is told so even when it has claimed the same job 
   expect(output.bytes).toHaveLength(0);
 });
 
-test("a worker's heartbeat keeps exactly the leases that it names, and hears of the lost ones", async () => {
+test("a worker's heartbeat renews exactly the leases that it names, and the answer names the lost ones", async () => {
   const workerId = await registerWorker(hub);
   const commands = await openEventStream(hub, `/workers/${workerId}/commands`, { token: tokens.worker });
   const kept = await runningJob(hub, { workerId });
@@ -144,7 +144,7 @@ test("a heartbeat starts no job", async () => {
   expect((await view(held.id)).started_at).toBeNull();
 });
 
-test("a job whose worker has been told to stop and says nothing more is cancelled, not queued again", async () => {
+test("a job whose worker falls silent after a cancel is cancelled and not queued again", async () => {
   const { id } = await runningJob(hub);
   expect((await hub.call("DELETE", `/jobs/${id}`, { token: hub.admin })).status).toBe(202);
   const job = await eventually("it is over", async () => {

@@ -109,7 +109,7 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
     expect(status).toBe(403);
   });
 
-  test("without an object store they warn when a second one comes, and say why a file is not at one of them", async () => {
+  test("hubs without an object store warn when a second one starts, and report why a file is not at one of them", async () => {
     const { start } = await installation();
     const a = await start();
     const file = { folderId: "data", objectKey: "in.txt" };
@@ -143,7 +143,7 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
     await expect(accepted).rejects.toThrow(`the hub at ${serving.url} serves it`);
   });
 
-  test("a hub whose keys are a copy says so when another one changes them; one that shares them follows", async () => {
+  test("a hub with a copy of the keys warns when another hub changes them, and a hub that shares them follows", async () => {
     const { start, keys } = await installation();
     const first = await start();
     const copy = mkdtempSync(join(tmpdir(), "writ-copied-keys-"));
@@ -281,7 +281,7 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
         expect((await followed).text).toBe("");
       });
 
-      test("a reader of events at one sees what happens at the other", async () => {
+      test("a reader of events at one hub sees events of the other", async () => {
         const [a, b] = await two();
         const stream = await openEventStream(a, "/jobs/events", { token: a.admin });
         onTestFinished(() => stream.cut());
@@ -318,7 +318,7 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
       await stream.ended;
     });
 
-    test("a worker hears at one that it is drained or its job is cancelled at the other", async () => {
+    test("a worker learns at one hub that it was drained, or its job cancelled, at the other", async () => {
       const workerId = await registerWorker(a);
       const commands = await openEventStream(a, `/workers/${workerId}/commands`, { token: a.admin });
       onTestFinished(() => commands.cut());
@@ -343,7 +343,7 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
       );
     });
 
-    test("a key that is rotated at one signs at the other, and is told to its workers", async () => {
+    test("a key that is rotated at one hub signs at the other, and its workers learn of it", async () => {
       const workerId = await registerWorker(b);
       const commands = await openEventStream(b, `/workers/${workerId}/commands`, { token: b.admin });
       onTestFinished(() => commands.cut());
@@ -353,7 +353,7 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
       expect(await keysOf(b)).toEqual(await keysOf(a));
     });
 
-    test("a lockdown at one ends claims that wait at the other, and allows none until it is lifted", async () => {
+    test("a lockdown at one hub ends claims that wait at the other, and allows none until it is lifted", async () => {
       const workerId = await registerWorker(b);
       const body = { worker_id: workerId, types: [freshName("type")], max: 1, wait_ms: 60_000 };
       const claim = b.call("POST", "/jobs/claim-batch", { token: b.admin, body });
@@ -366,7 +366,7 @@ describe.skipIf(noPostgres !== undefined)(`many hubs${noPostgres ? `: ${noPostgr
       expect((await b.call("POST", "/jobs/claim-batch", { token: b.admin, body: again })).status).toBe(204);
     });
 
-    test("a stream of events that is cut goes on at the other hub, without a gap and without a repetition", async () => {
+    test("a cut stream of events continues at the other hub, without a gap and without a repetition", async () => {
       const type = freshName("type");
       const first = await openEventStream(a, "/jobs/events", { token: a.admin });
       const ids: string[] = [];

@@ -16,7 +16,7 @@ async function whoEnters(url: string): Promise<unknown> {
   return (await hub.must("POST", "/session", { body: { code } })).json();
 }
 
-test("writ open prints a link that logs in whoever runs it", async () => {
+test("writ open prints a link that logs in the person who runs it", async () => {
   const operator = await open([]);
   expect(operator).toMatchObject({ code: 0, stderr: "It works once, within 60 seconds.\n" });
   const url = operator.stdout.trimEnd();
@@ -37,7 +37,7 @@ test("on a desktop the browser gets a private file, so that the link is in no co
   expect(readFileSync(page, "utf8")).toContain(stdout.trimEnd());
 });
 
-test("a certificate has no session, and the refusal says what has", async () => {
+test("a certificate cannot open a session, and the refusal says which token can", async () => {
   const { code, stderr } = await open([], { WRIT_USER: "root" });
   expect(code).toBe(5);
   expect(stderr).toContain("log in with a token of its own");

@@ -70,7 +70,7 @@ describe.skipIf(noPostgres !== undefined)(`a hub on PostgreSQL${noPostgres ? `: 
     });
   });
 
-  test("a command that cannot open the database says what to look at, and no password", async () => {
+  test("a command that cannot open the database names what to check, and no password", async () => {
     const check = async (url: string) => {
       const { code, stderr } = await runCli("writ", ["upgrade-check", "--home", folder()], {
         env: { WRIT_DATABASE_URL: url },
@@ -87,7 +87,7 @@ describe.skipIf(noPostgres !== undefined)(`a hub on PostgreSQL${noPostgres ? `: 
     );
   });
 
-  test("an empty database is what the next start fills, and not a home without one", async () => {
+  test("a command reports an empty database as one that the next start fills", async () => {
     await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE untouched"));
     const around = { env: { WRIT_DATABASE_URL: cluster.url("untouched") } };
     const { stdout } = await runCli("writ", ["upgrade-check", "--home", folder()], around);
@@ -124,7 +124,7 @@ describe.skipIf(noPostgres !== undefined)(`a hub on PostgreSQL${noPostgres ? `: 
     await sayAll(": no hub has used it yet; start the hub once, or set WRIT_DATABASE_URL to another one");
   });
 
-  test("refuses a schema of another program, and changes nothing in it", async () => {
+  test("a hub refuses a schema of another program and changes nothing in it", async () => {
     await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE foreign_owner"));
     const url = cluster.url("foreign_owner");
     const tables = ["a", "b", "c", "d", "e", "f", "schema_steps"];

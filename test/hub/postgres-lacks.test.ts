@@ -83,7 +83,7 @@ describe.skipIf(noPostgres !== undefined)(
       expect(await refusal(cluster.url("ascii"))).toContain("the database has the encoding SQL_ASCII");
     });
 
-    test("a user who may not create a schema is refused, and one who may not use it is", async () => {
+    test("a user who may not create a schema, or may not use it, is refused", async () => {
       expect(await refusal(as("weak", "plain"))).toContain("the user may not create a schema");
       await (await start(cluster.url("plain"))).stop({ keepHome: true });
       expect(await refusal(as("weak", "plain"))).toContain("may not do this in the database");
@@ -136,7 +136,7 @@ describe.skipIf(noPostgres !== undefined)(
       );
     });
 
-    test("a newer schema is refused, and the database is left as it is", async () => {
+    test("a newer schema is refused, and the database stays unchanged", async () => {
       const home = folder();
       const hub = await start(cluster.url("later"), home);
       const { id } = await submitJob(hub);

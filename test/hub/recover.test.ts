@@ -57,7 +57,7 @@ test("A18: a key ring that went back while no hub ran is on the record, once", a
   ]);
 });
 
-test("A18: what killed programs left is removed when it is old", async () => {
+test("A18: old leftovers of killed programs are removed", async () => {
   const { home } = await stoppedHub();
   const draft = join(dirname(home), `.${basename(home)}.restore-0123456789ab`);
   const old = [

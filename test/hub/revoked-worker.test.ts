@@ -27,7 +27,7 @@ async function revokeTokenOf(workerId: string): Promise<void> {
   await hub.must("DELETE", `/tokens/${id}`, { token: hub.admin });
 }
 
-test("B15: `writ worker` says so and exits when its token is revoked, and does not start with it", async () => {
+test("B15: `writ worker` reports a revoked token and exits, and does not start with one", async () => {
   const home = mkdtempSync(join(tmpdir(), "writ-worker-"));
   onTestFinished(() => removeHome(home));
   const file = join(home, "agents.yaml");
@@ -65,7 +65,7 @@ test("B15: `writ worker` says so and exits when its token is revoked, and does n
   expect(log).not.toContain('"stack"');
 });
 
-test("B15: a worker inside a program says that it has stopped, and why", async () => {
+test("B15: a worker inside a program reports that it has stopped and the reason", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "writ-worker-"));
   const { token } = await issueToken(hub, { role: "worker", worker_id: "w2" });
   const said: string[] = [];

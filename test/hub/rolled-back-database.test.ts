@@ -134,7 +134,7 @@ describe.skipIf(noPostgres !== undefined)(
       await eventually("the terminal says so", () => /^the database is back/.test(shown.at(-1)!));
     });
 
-    test("a database that is dropped, and made anew, is called lost", async () => {
+    test("a database that is dropped and created again counts as lost", async () => {
       const [name, home] = [await newDatabase(), folder()];
       const hub = await startHub(name, home);
       await submitJob(hub);

@@ -103,7 +103,7 @@ describe("the SDK", () => {
     expect((await idsOf(type)).toSorted()).toEqual(accepted.toSorted());
   });
 
-  test("sends a job again whose answer was lost, and it is the same job", async () => {
+  test("a client submits a job again whose answer was lost, and it is the same job", async () => {
     let lost = 0;
     const dropper = createServer(async (request, response) => {
       const body = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString());
@@ -121,7 +121,7 @@ describe("the SDK", () => {
     expect(await idsOf(type)).toEqual([id]);
   });
 
-  test("does not send again what must not be done twice, and says so", async () => {
+  test("a client does not repeat an act that must not be done twice, and reports that", async () => {
     const cutting = createServer((request) => request.socket.destroy()).listen(0, "127.0.0.1");
     await once(cutting, "listening");
     onTestFinished(() => void cutting.close());
@@ -212,7 +212,7 @@ const untilTold =
 describe("an address that shows a certificate of another authority", () => {
   const ca = () => readFileSync(join(hub.home, "certs", "ca.crt"), "utf8");
 
-  test("is refused by a client, which says why, and uses the other one", async () => {
+  test("a client refuses such a hub with the reason and uses the other one", async () => {
     const stranger = await startStranger();
     const open = (url: string[]): Writ => {
       const writ = new Writ({ url, token: hub.admin, ca: ca(), retryMs: 0, random: () => 0 });
@@ -229,7 +229,7 @@ describe("an address that shows a certificate of another authority", () => {
     expect(stranger.requests()).toBe(0);
   });
 
-  test("is refused by a worker, which says why, and completes its job at the other one", async () => {
+  test("a worker refuses such a hub with the reason and completes its job at the other one", async () => {
     const stranger = await startStranger();
     const cable = cables[0]!;
     const log = join(hub.home, "stranger-worker.log");

@@ -38,7 +38,7 @@ describe.skipIf(noPostgres !== undefined)(
       return hub;
     }
 
-    test("a folder that is not the one of the other hubs stops the start, and says why", async () => {
+    test("a folder other than that of the other hubs stops the start with the reason", async () => {
       const env = await newEnv();
       await start({ ...env, WRIT_OUTPUTS_DIR: folder() });
       await expect(start({ ...env, WRIT_OUTPUTS_DIR: folder() })).rejects.toMatchObject({
@@ -72,7 +72,7 @@ describe.skipIf(noPostgres !== undefined)(
       expect(whole2.equals(whole)).toBe(true);
     });
 
-    test("a hub without the folder refuses output that is there, before it has answered anything", async () => {
+    test("a hub without the folder refuses existing output before it sends a byte", async () => {
       const outputs = folder();
       const env = await newEnv();
       const [sharing, apart] = [await start({ ...env, WRIT_OUTPUTS_DIR: outputs }), await start(env)];
@@ -97,7 +97,7 @@ describe.skipIf(noPostgres !== undefined)(
       expect(streamed.stderr).toContain("set WRIT_OUTPUTS_DIR");
     });
 
-    test("what one hub moves to S3 while the job runs is read and followed at another, byte for byte", async () => {
+    test("output that one hub moves to S3 while the job runs is read and followed at another, byte for byte", async () => {
       const s3 = await startS3Server();
       onTestFinished(() => s3.stop());
       const env = { ...(await newEnv()), ...s3.env };

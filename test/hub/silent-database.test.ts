@@ -41,7 +41,7 @@ describe.skipIf(noPostgres !== undefined)(
       isFrozen = false;
     };
 
-    test("every call is answered, health says why, and the hub is well again by itself", async () => {
+    test("every call is answered, health has the reason, and the hub recovers by itself", async () => {
       const hub = await startHub(cluster.url("postgres"));
       const { id } = await submitJob(hub);
       freeze();
@@ -69,7 +69,7 @@ describe.skipIf(noPostgres !== undefined)(
       await submitJob(hub);
     });
 
-    test("the log of the hub, its terminal and the log of a worker say in one line each that it is away, and that it is back", async () => {
+    test("the hub's log, its terminal and a worker's log have one line each for the loss and for the return", async () => {
       await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE told"));
       const shown: string[] = [];
       const onNotice = (line: string) => void shown.push(line);
@@ -109,7 +109,7 @@ describe.skipIf(noPostgres !== undefined)(
       ]);
     });
 
-    test("a full disk of the server is told at the hub's terminal, once, as one of the hub's own is", async () => {
+    test("a full disk of the server is reported once at the hub's terminal, like one of the hub's own", async () => {
       await withClient(cluster.url("postgres"), (client) => client.query("CREATE DATABASE no_room"));
       const shown: string[] = [];
       const hub = await startHub(cluster.url("no_room"), {}, (line) => void shown.push(line));
@@ -210,7 +210,7 @@ const lacking = noPostgres ?? noNetwork;
 describe.skipIf(lacking !== undefined)(
   `a database behind a broken network${lacking ? `: ${lacking}` : ""}`,
   () => {
-    test("is noticed although nothing is refused, and used again when the network is back", async () => {
+    test("a silent database is noticed although it refuses nothing, and used again when the network is back", async () => {
       const network = new DatabaseNetwork(1);
       onTestFinished(() => network.remove());
       const place = { name: network.name, host: network.host };

@@ -5,7 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import { startTestHub } from "../support/hub.ts";
 import { freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
 
-test("a hub that stops ends its streams and waiting claims, and answers what it has begun or nothing", async () => {
+test("a stopping hub ends its streams and waiting claims, and each call gets a whole answer or none", async () => {
   const hub = await startTestHub();
   const { home, admin } = hub;
   const workerId = await registerWorker(hub);

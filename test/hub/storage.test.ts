@@ -77,7 +77,7 @@ describe("WRIT_MAX_STORAGE_BYTES", () => {
     expect(await stub.call("GetStatus", { job_id: first.id })).toMatchObject({ state: "EXITED" });
   });
 
-  test("finds what a hub that was killed had not noted or not yet removed", async () => {
+  test("the survey finds output that a killed hub had not recorded or not removed yet", async () => {
     hub = await startRpcHub({ WRIT_MAX_STORAGE_BYTES: String(4 * MiB) });
     const dropped = await saidAndDone(1 * MiB);
     const unnoted = await saidAndDone(1 * MiB);
@@ -103,7 +103,7 @@ describe("WRIT_MAX_STORAGE_BYTES", () => {
     expect((await read(unnoted)).bytes).toHaveLength(1 * MiB);
   });
 
-  test("keeps what a later attempt says when the earlier ones have gone", async () => {
+  test("the storage keeps the output of a later attempt when that of earlier ones is removed", async () => {
     hub = await startRpcHub({ WRIT_MAX_STORAGE_BYTES: String(1 * MiB) });
     const workerId = await registerWorker(hub);
     const first = await runningJob(hub, { workerId, max_attempts: 1 });

@@ -166,7 +166,7 @@ test("a job without a context is a trace by its id, and its failure is a code", 
   expect(ran.status?.message).toMatch(/^[A-Z_]+$/);
 });
 
-test("what the caller does not sample is not exported, and the process sees the context as it was given", async () => {
+test("a trace that the caller does not sample is not exported, and the process sees its context unchanged", async () => {
   const { collector, env } = await openCollector();
   const hub = await open(env);
   const worker = await startTestWorker(hub, { env });

@@ -97,7 +97,7 @@ describe("B16: a job that is committed between the look of a claim and its answe
     expect((await claim(second.workerId, type)).status).toBe(200);
   });
 
-  test("is announced when its queue was paused and goes on just then", async () => {
+  test("a job is announced when its paused queue resumes at that moment", async () => {
     const { workerId, told } = await listeningWorker();
     const type = freshName("paused");
     await hub.must("PUT", `/queues/${type}`, { token: hub.admin, body: { paused: true } });

@@ -16,7 +16,7 @@ const linesOf = (text: string): Record<string, unknown>[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-test("O-18 the worker's log tells each job that it claimed and ended, over rotations too", async () => {
+test("O-18 the worker's log has each claimed and ended job, across rotations", async () => {
   const dir = mkdtempSync(join(tmpdir(), "writ-worker-log-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const maxSizeBytes = 2_000;
@@ -75,7 +75,7 @@ test("O-18 hub.log names the job of every submission", async () => {
   ]);
 });
 
-test("the hub's log says which worker a claim is from", async () => {
+test("the hub's log names the worker of a claim", async () => {
   const body = { worker_id: await registerWorker(hub) };
   await hub.must("POST", "/jobs/claim", { token: hub.admin, body });
   await hub.must("POST", "/jobs/claim-batch", { token: hub.admin, body: { ...body, max: 1 } });

@@ -38,7 +38,7 @@ function startWritWorker(env: Record<string, string>, home = tempDir()) {
   return { told, exit: new Promise<number | null>((resolve) => child.once("close", resolve)) };
 }
 
-test("C2: writ worker says that the hub cannot be reached", async () => {
+test("C2: writ worker reports that the hub cannot be reached", async () => {
   const url = await deadUrl();
   const { told } = startWritWorker({ HUB_URL: url, WRIT_TOKEN: "sk_worker_x", NODE_ID: "w1" });
   await expect
@@ -46,7 +46,7 @@ test("C2: writ worker says that the hub cannot be reached", async () => {
     .toMatch(/^writ: the hub cannot be reached; trying again .*ECONNREFUSED/m);
 });
 
-test("C2: writ worker says that its id is taken, and that its home is in use", async () => {
+test("C2: writ worker reports that its id is taken, and that its home is in use", async () => {
   const hub = await startTestHub();
   onTestFinished(() => hub.stop());
   const { token } = await issueToken(hub, { role: "worker" });

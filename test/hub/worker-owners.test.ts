@@ -82,7 +82,7 @@ test("A1: an unbound token of a tenant cannot take a name that was enrolled, and
   expect((await register(wanted, free, { public_key: pem() })).status).toBe(204);
 });
 
-test("A1: a worker keeps its owner when somebody speaks for it with a token of the hub", async () => {
+test("A1: a worker keeps its owner when a caller acts for it with a token of the hub", async () => {
   const workerId = await registerWorker(hub, { token: tokens.acmeWorker });
   expect((await register(tokens.worker, workerId)).status).toBe(204);
   const seen = await hub.call("GET", `/workers/${workerId}`, { token: tokens.globexViewer });

@@ -82,7 +82,7 @@ export function askToRevokeKey(keyId: string, onDone: () => void): void {
       { icon: "block", text: "It signs nothing more, and workers drop it. It cannot be brought back." },
       {
         icon: "fleet",
-        text: "A worker that has not fetched the newer key yet is given no jobs until somebody gives it the key.",
+        text: "A worker that has not fetched the newer key yet gets no jobs until it is given the key.",
       },
       recorded,
     ],

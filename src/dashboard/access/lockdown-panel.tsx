@@ -95,7 +95,7 @@ function askToLockDown(running: string): void {
       { icon: "key", text: "The signing keys stay. If others may know one, rotate it in an emergency too." },
       {
         icon: "audit",
-        text: "Recorded with your name, and alerted. It lasts, over restarts, until somebody lifts it.",
+        text: "Recorded with your name, and alerted. It lasts, across restarts, until an administrator lifts it.",
       },
     ],
     body: <TextField draft={draft} name="reason" label="Reason" placeholder="shown to everybody" isFirst />,

@@ -60,7 +60,7 @@ export async function findPerson(): Promise<void> {
   change(await askHub());
 }
 
-/** Who is signed in. The cookie is HttpOnly, so only the hub can tell. */
+/** Asks the hub for the signed-in person: the cookie is HttpOnly, so only the hub can tell. */
 async function askHub({ why = "" } = {}): Promise<Session> {
   const known = localStorage.getItem(sessionKey);
   if (known === null) return { state: "out" };
@@ -77,7 +77,7 @@ async function askHub({ why = "" } = {}): Promise<Session> {
   return { state: "unreachable" };
 }
 
-/** Another tab has signed somebody in or out. */
+/** Another tab has signed a person in or out. */
 async function followBrowser(): Promise<void> {
   const current = session.get();
   const id = localStorage.getItem(sessionKey);
@@ -187,7 +187,7 @@ export function refused(error: unknown, id: string | null): void {
 }
 
 /**
- * Another tab may be signing somebody in at this moment: the old session has ended, and this call still went out with
+ * Another tab may be signing a person in at this moment: the old session has ended, and this call still went out with
  * its cookie. So the hub is asked once more, with the cookie that the browser has by then.
  */
 async function confirmEnd(id: string, error: unknown): Promise<void> {

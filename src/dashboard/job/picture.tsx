@@ -3,7 +3,7 @@ import { Icon } from "../parts/icon.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
 import { askFirst } from "../shell/confirm.tsx";
 
-/** A picture that a job has stored: small here, and larger when somebody opens it. */
+/** A picture that a job has stored: small here, and larger when it is opened. */
 export function Picture({ name, src }: { name: string; src: string }) {
   const [isBroken, setBroken] = useState(false);
   if (isBroken)

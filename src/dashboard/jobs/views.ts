@@ -11,7 +11,7 @@ const storageKey = "writ-views";
 const ownMax = 20;
 const own = new Store<{ name: string; query: string }[]>(readOwn());
 
-/** Views that everybody has, then those that were saved in this browser. */
+/** The standard views, then those that were saved in this browser. */
 export function useViews(): View[] {
   const person = usePerson();
   const saved = useStore(own);

@@ -50,8 +50,8 @@ export function useWorkerItems(workers: readonly WorkerView[]): Item[] {
         return <>is blocked {block === undefined ? null : <BlockText record={block} now={now} />}</>;
       },
       many: "are blocked",
-      note: () => "it gets no jobs until somebody unblocks it",
-      notes: () => "they get no jobs until somebody unblocks them",
+      note: () => "it gets no jobs until an administrator unblocks it",
+      notes: () => "they get no jobs until an administrator unblocks them",
       where: "status=blocked",
     },
     {

@@ -51,7 +51,7 @@ test.each([
   expect(readdirSync(dir).filter((name) => name !== "home")).toEqual([]);
 });
 
-test("files come back as they were, empty ones too, and private", async () => {
+test("unpacked files are equal to the packed ones, including empty ones, and private", async () => {
   const dir = folder();
   const files = [
     { path: "writ.yaml", content: Buffer.from("port: 0\n") },

@@ -9,7 +9,7 @@ export type ArchivedFile = { path: string } & ({ file: string } | { content: Uin
 const lineBytesMax = 4096;
 const pieceBytes = 256 * 1024;
 
-/** What a home consists of. Nothing else is ever written into one, whatever a backup contains. */
+/** The parts of a home. Other files of a backup are never written into one. */
 const parts = ["writ.sqlite", "writ.yaml", "jobctl.yaml", "admin.token", "audit-heads.ndjson"];
 const folders = ["keys", "certs", "audit", "worker"];
 
@@ -24,7 +24,7 @@ export async function* packFiles(files: readonly ArchivedFile[]): AsyncGenerator
   yield lineOf({ files: files.length });
 }
 
-/** Only as much as the file had when it was opened: a file that grows meanwhile would run into the next one. */
+/** Packs only as many bytes as the file had when it was opened: a growing file would run into the next one. */
 async function* packFile({ path, file }: { path: string; file: string }): AsyncGenerator<Uint8Array> {
   const handle = await open(file, "r");
   try {

@@ -33,11 +33,11 @@ type BackupMade = {
   bytes: number;
   files: number;
   created_at: number;
-  /** Why a restore would refuse it; empty for a good one. */
+  /** Why a restore would refuse the backup; empty for a good one. */
   faults: string[];
-  /** What of the audit trail could not be checked in this home. */
+  /** The parts of the audit trail that could not be checked in this home. */
   unchecked: string[];
-  /** How to dump the database, if it is in PostgreSQL and so not in the file. */
+  /** The command that dumps the database, if it is in PostgreSQL and so not in the file. */
   dump_command: string | null;
 };
 
@@ -47,11 +47,11 @@ const depthMax = 4;
 /**
  * Writes everything that a hub cannot be rebuilt without into one file: database, keys, certificates, audit trail and
  * settings. A hub may be running. The order keeps the copy consistent: the signed heads before the database, because a
- * head must not cover records that are not there; keys and the files of the audit trail after it, because what the
- * database refers to must be there, and what it has moved out by then is in both.
+ * head must not cover records that are not there; keys and the files of the audit trail after it, because everything
+ * that the database refers to must be there, and records that it has moved out by then are in both.
  *
- * A database in PostgreSQL is not in the file: it is dumped by PostgreSQL's own program, right after this.
- * Why: ADR 0018.
+ * A database in PostgreSQL is not in the file: it is dumped by PostgreSQL's own program, right after this. Why: ADR
+ * 0018.
  */
 export async function backUp(call: BackupCall): Promise<BackupMade> {
   const { home, file, nowMs } = call;
@@ -70,7 +70,7 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
   try {
     if (database.kind === "file") {
       await copyDatabase(database.path, snapshot).catch(cannotCopy(home));
-      // It throws if the schema is older than what this version could restore.
+      // It throws if the schema is too old for a restore by this version.
       await planMigration({ kind: "file", path: snapshot });
     }
     const files: ArchivedFile[] = [
@@ -84,7 +84,7 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
       sealWith(call.passphrase, { created_at: nowMs, version: call.version }),
       createWriteStream(temporary, { flags: "wx", mode: 0o600, flush: true }),
     ).catch(cannotWrite(file, temporary));
-    // A link and not a rename, which would replace a file that appeared there meanwhile.
+    // A link, because a rename would replace a file that appeared there meanwhile.
     await link(temporary, file).catch((error: unknown) => {
       throw hasCode(error, "EEXIST") ? taken(file) : error;
     });
@@ -99,7 +99,10 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
   }
 }
 
-/** Checks the copy, or the database itself if it is in PostgreSQL, as a restore will. It is kept in any case: it may be all that is left. */
+/**
+ * Checks the copy, or the database itself if it is in PostgreSQL, as a restore will. The backup is kept in any case,
+ * because it may be the only copy left.
+ */
 async function findingsOf(
   home: string,
   { copy, keysDir, heads }: { copy: DatabasePlace; keysDir: string; heads: Buffer | null },
@@ -126,7 +129,7 @@ function cannotCopy(home: string): (error: unknown) => Promise<never> {
 const sqliteFull = 13;
 const sqliteIoError = 10;
 
-/** Where not even a page is left, SQLite cannot open the database and reports no more than an I/O error. */
+/** Without room for a single page, SQLite cannot open the database and reports only an I/O error. */
 async function isForLackOfRoom(error: unknown, home: string): Promise<boolean> {
   if (isDiskFull(error)) return true;
   const errcode = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined;
@@ -134,7 +137,7 @@ async function isForLackOfRoom(error: unknown, home: string): Promise<boolean> {
   return (await statfs(home)).bavail === 0;
 }
 
-/** Names the file that was asked for, and not the one that becomes it. */
+/** Names the requested file, and not the temporary one. */
 function cannotWrite(file: string, temporary: string): (error: unknown) => never {
   return (error) => {
     if (isDiskFull(error)) {
@@ -152,7 +155,7 @@ function cannotWrite(file: string, temporary: string): (error: unknown) => never
 
 /** A copy as of one moment, without deleted data, while others continue to write. */
 async function copyDatabase(from: string, to: string): Promise<void> {
-  // Created first, so that it is private from its first byte.
+  // Created first, so that the copy is private from its first byte.
   await (await open(to, "wx", 0o600)).close();
   const database = new DatabaseSync(from, { readOnly: true, timeout: 30_000 });
   try {
@@ -170,7 +173,7 @@ async function filesOf(home: string, keysDir: string): Promise<ArchivedFile[]> {
   await collect(keysDir, "keys", found);
   await collect(join(home, "certs"), "certs", found);
   await collect(join(home, "audit"), "audit", found);
-  // The identity of the local worker and what it has run; not what it is running now.
+  // The identity of the local worker and its ledger, without the files of running jobs.
   await collect(join(home, "worker"), "worker", found, ["logs", "work"]);
   return found;
 }

@@ -11,7 +11,7 @@ export type HomeFindings = {
   /** Jobs that were already refused because of their seals. */
   refused: number;
   auditFaults: string[];
-  /** What of the audit trail could not be checked in this home. */
+  /** The parts of the audit trail that could not be checked in this home. */
   unchecked: string[];
   /** The first jobs that do not match their seals. */
   damaged: string[];

@@ -13,7 +13,7 @@ function withoutPassword(url: string): string {
   if (!URL.canParse(url)) return "postgres://HOST/DATABASE";
   const address = new URL(url);
   address.password = "";
-  // PostgreSQL's own programs have no such mode; without a certificate of an authority, this one is the same.
+  // PostgreSQL's own programs have no such mode; without an authority's certificate, `require` has the same effect.
   if (address.searchParams.get("sslmode") === "no-verify") address.searchParams.set("sslmode", "require");
   return address.href;
 }

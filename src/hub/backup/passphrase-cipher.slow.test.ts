@@ -17,7 +17,7 @@ const seal = (plain: Uint8Array, passphrase = "a passphrase"): Promise<Buffer> =
 const open = (sealed: Uint8Array, passphrase = "a passphrase"): Promise<Buffer> =>
   all(openWith(passphrase, pieces(sealed, 70_000)));
 
-test("what is no backup is refused before anything is tried", async () => {
+test("a file that is no backup is refused before the passphrase is tried", async () => {
   await expect(open(Buffer.from(""))).rejects.toThrow("it is not a backup of Writ");
   await expect(open(Buffer.from("{}\n"))).rejects.toThrow("it is not a backup of Writ");
   await expect(open(Buffer.alloc(10_000, "x"))).rejects.toThrow("it is not a backup of Writ");
@@ -26,20 +26,20 @@ test("what is no backup is refused before anything is tried", async () => {
   await expect(open(Buffer.from(`${greedy}\n`))).rejects.toThrow("it is damaged");
 });
 
-test("another passphrase opens nothing, and the same one in other code points does", async () => {
+test("a wrong passphrase is refused, and the right one is accepted in other code points", async () => {
   const sealed = await seal(Buffer.from("secret"), "caf\u00e9 au lait");
   await expect(open(sealed, "cafe au lait")).rejects.toThrow("the passphrase is wrong");
   expect(String(await open(sealed, "cafe\u0301 au lait"))).toBe("secret");
 });
 
-test.each([0, mebibyte, 2 * mebibyte + 1])("%i bytes come back as they were", async (size) => {
+test.each([0, mebibyte, 2 * mebibyte + 1])("%i bytes are decrypted unchanged", async (size) => {
   const plain = Buffer.alloc(size, "0123456789abcde");
   const sealed = await seal(plain);
   expect(sealed.includes("0123456789abcde")).toBe(false);
   expect((await open(sealed)).equals(plain)).toBe(true);
 });
 
-test("a file that was changed, cut, lengthened or put together anew is refused", async () => {
+test("a file that was changed, cut, lengthened or rearranged is refused", async () => {
   const sealed = await seal(Buffer.alloc(2 * mebibyte + 1, "x"));
   const start = sealed.indexOf("\n") + 1;
   const frame = 5 + mebibyte + 16;

@@ -5,9 +5,9 @@ import { sha256Hex } from "../../signing/mac.ts";
 import { ByteReader } from "./byte-reader.ts";
 
 /**
- * A backup is one line of JSON that anybody can read, followed by chunks that only the passphrase opens. Each chunk is
- * bound to its position, to this line, and to whether it is the last one, so that nothing can be changed, moved, left
- * out or cut off unnoticed.
+ * A backup is one readable line of JSON, followed by chunks that only the passphrase decrypts. Each chunk is bound to
+ * its position, to this line, and to whether it is the last one, so that nothing can be changed, moved, left out or cut
+ * off unnoticed.
  */
 type BackupHeader = {
   writ_backup: 1;
@@ -28,14 +28,14 @@ const headerBytesMax = 4096;
 /** One byte that says whether it is the last chunk, and four bytes of length. */
 const frameBytes = 5;
 const tagBytes = 16;
-/** 128 MB and half a second: little for a person who knows the passphrase, much for one who has to guess it. */
+/** 128 MB and half a second: little for one try, and much for guessing. */
 const cost = 17;
-/** A file that needs more than a gigabyte was not made by us. */
+/** A file that needs more than a gigabyte was not made by Writ. */
 const costMax = 20;
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
-/** Encrypts a stream, preceded by a line that says what the file is. Why: ADR 0018. */
+/** Encrypts a stream, preceded by a line that describes the file. Why: ADR 0018. */
 export function sealWith(
   passphrase: string,
   facts: Pick<BackupHeader, "created_at" | "version">,
@@ -111,7 +111,7 @@ function openChunk(key: Buffer, sealed: Uint8Array, position: ChunkPosition): Bu
   }
 }
 
-/** The key belongs to one file only, because its salt does, so a counter is as good as a random nonce. */
+/** A key belongs to one file, because its salt does, so a counter is as good as a random nonce. */
 function nonceOf(index: number): Buffer {
   const nonce = Buffer.alloc(12);
   nonce.writeBigUInt64BE(BigInt(index), 4);

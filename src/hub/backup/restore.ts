@@ -25,7 +25,7 @@ type RestoreCall = {
   passphrase: string;
   osUser: string;
   clock: Clock;
-  /** Restores jobs that do not match their seals as well. Nobody is given such a job. */
+  /** Restores jobs that do not match their seals as well. No worker gets such a job. */
   acceptDamaged?: boolean;
 };
 
@@ -35,11 +35,11 @@ type Restored = {
   records: number;
   /** Documents and receipts whose seals were checked. */
   seals: number;
-  /** Jobs that the hub had already refused, because they did not match their seals. They are restored as they were. */
+  /** Jobs that the hub had already refused, because they did not match their seals. They are restored unchanged. */
   refused: number;
   /** Damaged jobs that were accepted. */
   damaged: string[];
-  /** What of the audit trail could not be checked. */
+  /** The parts of the audit trail that could not be checked. */
   unchecked: string[];
   /** Whether output is in the database, which PostgreSQL's own program has restored. */
   output_in_database: boolean;
@@ -51,7 +51,7 @@ type Restored = {
 
 /**
  * Creates a home from a backup, where there is none yet. Everything is first unpacked and checked beside it: a backup
- * that is damaged, or whose database somebody has edited, leaves nothing behind. Why: ADR 0018.
+ * that is damaged, or whose database was edited, leaves nothing behind. Why: ADR 0018.
  */
 export async function restore(call: RestoreCall): Promise<Restored> {
   const { home } = call;
@@ -109,7 +109,7 @@ async function checkDatabase(draft: string, database: DatabasePlace): Promise<vo
     throw refused(`the database in WRIT_DATABASE_URL is empty; restore it first: ${loadCommand(database)}`);
 }
 
-/** Null for an empty database. Throws if it is older than what this version upgrades. */
+/** The schema; null for an empty database. Throws if it is too old for this version. */
 async function schemaOf(database: DatabasePlace): Promise<number | null> {
   try {
     return (await planMigration(database)).schema;
@@ -120,7 +120,7 @@ async function schemaOf(database: DatabasePlace): Promise<number | null> {
 
 type Move = { from: string; to: string };
 
-/** Database and keys go where the settings say, if that is not in the home. */
+/** The moves of database and keys to the places of the settings outside of the home. */
 function movesFor({ sqlitePath, databaseUrl, keysDir }: HubSettings): Move[] {
   const wanted = [
     { from: "writ.sqlite", to: databaseUrl === null ? sqlitePath : null },
@@ -141,7 +141,7 @@ async function refuseTaken(moves: Move[]): Promise<void> {
   }
 }
 
-/** They may be on another disk. A folder may be there already, as long as it is empty. */
+/** Moves a file or folder, perhaps to another disk. An empty folder may exist there already. */
 async function move(from: string, to: string): Promise<void> {
   const isFolder = (await stat(from)).isDirectory();
   if (isFolder) await mkdir(to, { recursive: true, mode: 0o700 });
@@ -160,10 +160,9 @@ async function checkAndRevive(
     settings.databaseUrl === null
       ? { kind: "file", path: join(draft, "writ.sqlite") }
       : { kind: "postgres", url: settings.databaseUrl };
-  // The signing keys are checked when the hub starts, which is also when a key from the environment is taken up.
+  // The signing keys are checked when the hub starts, which is also when a key from the environment is used.
   const macKey = readMacKey(keysDir);
-  // Opened first, because that migrates an older schema.
-  // Nobody else knows the file yet.
+  // Opened first, because that migrates an older schema. No other process knows the file yet.
   const lock = database.kind === "file" ? null : await lockDatabase(database, draft);
   const store = await openStore(database, { macKey }).catch(async (error: unknown) => {
     await lock?.release();

@@ -12,9 +12,8 @@ const attemptsAhead = 1_000;
 type Revival = { event: EventKind; origin: Origin | null; details: Record<string, unknown> };
 
 /**
- * For a database that is older than what happened: what was leased then is no longer held by anybody, and no attempt made
- * from now on may look like an earlier one. Returns how many leases were taken back, and how many jobs have ended with theirs.
- * Why: ADR 0018.
+ * Adjusts a database from an earlier time: its leases are no longer held by any worker, and new attempts must not look
+ * like earlier ones. Returns how many leases were taken back, and how many of their jobs have ended. Why: ADR 0018.
  */
 export async function revive(
   deps: Pick<HubDeps, "store" | "settings" | "clock" | "renewals">,

@@ -33,7 +33,7 @@ test.each([
     "the host or the port is not valid; use postgres://user:password@host:5432/database",
   ],
   ["postgres://u:s3cret/writ", "the host or the port is not valid"],
-])("%s is refused, with the part that is wrong and without the password", (url, words) => {
+])("%s is refused with the wrong part and without the password", (url, words) => {
   expect(refusalOf(url)).toContain(words);
 });
 

@@ -9,8 +9,8 @@ const parameters = ["sslmode", ...sslFiles, "host", "options", "application_name
 const passwordFile = "WRIT_DATABASE_PASSWORD_FILE";
 
 /**
- * Checks the address of a PostgreSQL database, and returns it as the client understands it. Throws what is wrong with
- * which part of it; `given` is the setting or option that it comes from. No text of the address is repeated, because any
+ * Checks the address of a PostgreSQL database, and returns it as the client understands it. Throws an error that names
+ * the wrong part; `given` is the setting or option that it comes from. No text of the address is repeated, because any
  * part may be a piece of the password.
  */
 export function checkDatabaseAddress(url: string, given: string): string {

@@ -15,7 +15,7 @@ import { readKnownDatabase, writeKnownDatabase } from "./known-database.ts";
 import { isFileMissing, missingAddress } from "./missing-database.ts";
 import { openAuditReader, planMigration } from "./open-database.ts";
 
-/** What the home remembers of its database. */
+/** The home's knowledge of its database. */
 type History = { databaseId: string | null; lastSeq: number; head: AuditMark | null };
 
 type HubPaths = { home: string; database: DatabasePlace; keysDir: string };
@@ -24,8 +24,8 @@ type HubPaths = { home: string; database: DatabasePlace; keysDir: string };
 type Acceptance = { acceptLoss: number | null };
 
 /**
- * What the home knows, read before the database is opened: opening creates one that is missing. Throws if the hub would
- * begin with nothing although the home knows of a database. Why: ADR 0030.
+ * Reads the home's knowledge before the database is opened, because opening creates a missing one. Throws if the hub
+ * would begin with an empty database although the home knows one. Why: ADR 0030.
  */
 export async function readHistory(paths: HubPaths, { acceptLoss }: Acceptance): Promise<History> {
   const known = await readKnownDatabase(paths.home);
@@ -56,8 +56,8 @@ async function newestHead({ home, keysDir }: HubPaths): Promise<AuditMark | null
 }
 
 /**
- * Compares the database with what the home knows. One that is older, another one, or one that took another course since
- * is refused until a person accepts what is lost by it.
+ * Compares the database with the home's knowledge. A database that is older, another one, or one with a different
+ * history is refused until a person accepts the loss.
  */
 export async function checkHistory(
   deps: HubDeps,
@@ -80,7 +80,9 @@ export async function checkHistory(
   await writeKnownDatabase(deps.home, { database_id: id, last_seq: lastSeq });
 }
 
-/** To accept a loss takes back every running job, as after a restore; those of a hub that serves now are not lost. */
+/**
+ * Accepting a loss takes back every running job, as after a restore; the jobs of a hub that serves now are not lost.
+ */
 function refuseBesideOthers({ leadership }: HubDeps, problem: string): void {
   const [other] = leadership.hubs;
   if (other === undefined) return;
@@ -105,8 +107,8 @@ async function differenceOf(
 }
 
 /**
- * The log continues after the last number that was ever given, and the chain after the last record that is left. What ran
- * since is not known, as after a restore.
+ * The log continues after the last number that was ever used, and the chain after the last remaining record. Jobs that
+ * ran since then are unknown, as after a restore.
  */
 async function accept(deps: HubDeps, history: History, found: { lastSeq: number }): Promise<void> {
   const { store, keys, clock, home, logger } = deps;
@@ -137,14 +139,14 @@ export function refuseOtherKeys(
 ): void {
   if (identity === null) return;
   const path = database.kind === "file" ? database.path : null;
-  // A hub without keys would make new ones.
+  // A hub without keys would create new ones.
   if (!hasMacKey(keysDir)) throw noKeys(path, keysDir);
   if (!isSealedBy(readMacKey(keysDir), identity)) throw otherKeys(path);
 }
 
 /**
- * Why a hub would refuse the database of a home, or null: it was moved, has other keys, or ends before what the home knows.
- * Read without changing anything; the start itself looks closer.
+ * Why a hub would refuse the database of a home, or null: it was moved, has other keys, or ends before what the home
+ * knows. It changes nothing; the start itself checks more.
  */
 export async function findRefusal(paths: HubPaths, plan: MigrationPlan): Promise<string | null> {
   const { home, database } = paths;

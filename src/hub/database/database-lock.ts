@@ -4,12 +4,12 @@ import { WritError } from "../../core/errors.ts";
 import { type FileLock, tryLockFile } from "../../runtime/files/file-lock.ts";
 import { writePrivateFileSync } from "../../runtime/files/private-file.ts";
 
-/** Who has the database, for the message to a second hub. */
+/** The holder of the lock, for the message to a second hub. */
 type Holder = { home: string; pid: number };
 
 /**
- * One hub per database, whatever home or link it is reached by. The lock is beside the file and not in it: programs that
- * only read the database, such as a backup, must not be kept out. Why: ADR 0030.
+ * Allows one hub per database, even through different homes or links. The lock is beside the file and not in it:
+ * programs that only read the database, such as a backup, must not be kept out. Why: ADR 0030.
  */
 export function lockDatabase(path: string, home: string): FileLock {
   const real = realPathOf(path);

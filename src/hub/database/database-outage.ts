@@ -3,16 +3,16 @@ import type { Clock } from "../../runtime/clock/clock.ts";
 import type { Logger } from "../../runtime/log/logger.ts";
 import { OutageLog } from "../../runtime/log/outage-log.ts";
 
-/** What was under way when the database came back may still fail. */
-const settledMs = 1_000;
-/** A full disk fails only what writes, and workers write at least every 10 seconds. */
+/** Calls that were under way when the database returned may still fail within this time. */
+const quietMsMin = 1_000;
+/** A full disk fails only writes, and workers cause one at least every 10 seconds. */
 const roomMs = 30_000;
 
 /**
- * What the hub knows about an outage of its database and about full disks. Each place that handles an error tells it; health and
- * alerts read it. Everything that runs in the hub notices an outage, many times a second; a few lines in the log stand for all of
- * that and say since when, and how many calls were refused. The person at the hub's terminal is told the same, and when the
- * disk of the database is full, because then the log is full too.
+ * What the hub knows about an outage of its database and about full disks. Each place that handles an error reports it
+ * here; health and alerts read it. Everything that runs in the hub notices an outage, many times a second; a few lines
+ * in the log stand for all of that, with the duration and the number of refused calls. The hub's terminal shows the
+ * same, and when the disk of the database is full, because then the log is full too.
  */
 export class DatabaseOutage {
   readonly #log: OutageLog<WritError>;
@@ -71,7 +71,7 @@ export class DatabaseOutage {
     if (!(error instanceof WritError)) return false;
     if (error.details?.["full"] === true) this.#fullDisk.noticed(error);
     if (hasNoRoom(error)) this.#fullStorageAtMs = this.#clock.monotonicMs();
-    // The drivers mark what says nothing but that the server cannot be used at present.
+    // The drivers mark errors that only mean that the server cannot be used at present.
     if (error.details?.["away"] !== true) return false;
     this.#log.noticed(error);
     return true;
@@ -85,7 +85,7 @@ export class DatabaseOutage {
 
   /** The database has answered. */
   answered(): void {
-    if (this.#log.quietMs >= settledMs) this.#log.over();
+    if (this.#log.quietMs >= quietMsMin) this.#log.over();
     if (this.#fullDisk.quietMs >= roomMs) this.#fullDisk.over();
   }
 }
@@ -95,7 +95,7 @@ function hasNoRoom({ details }: WritError): boolean {
   return ["ENOSPC", "EDQUOT"].includes(String(details?.["reason"]));
 }
 
-/** What the person can do; the drivers say it for each way in which a server can be away. */
+/** The advice for the person, which the drivers give for each kind of outage. */
 function adviceOf(error: WritError): string {
   return String(error.details?.["advice"]);
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { FileForm } from "../../store/sqlite/forms/file-form.ts";
 import type { HubSettings } from "../settings/settings.ts";
 
-/** Where a hub's database is: a file of SQLite, or in PostgreSQL. Nothing else in the hub knows which. */
+/** The place of a hub's database: a file of SQLite, or PostgreSQL. No other part of the hub knows which. */
 export type DatabasePlace =
   // `newForm` is what becomes of a file that is made there; one that exists keeps its own.
   { kind: "file"; path: string; newForm?: FileForm | undefined } | { kind: "postgres"; url: string };

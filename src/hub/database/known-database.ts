@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
 
-/** What the home knows of its database: which one it is, and how far its log had come a moment ago. Why: ADR 0030. */
+/** The home's knowledge of its database: its id, and the last number of its log a moment ago. Why: ADR 0030. */
 type KnownDatabase = { database_id: string; last_seq: number };
 
 const pathOf = (home: string): string => join(home, "database.json");
 
-/** Null if the home has none, or a file that is damaged: the signed heads say nearly the same. */
+/** Null if the home has none, or a damaged file: the signed heads contain nearly the same. */
 export async function readKnownDatabase(home: string): Promise<KnownDatabase | null> {
   const text = await readPrivateFile(pathOf(home));
   try {

@@ -13,7 +13,7 @@ export function isFileMissing(database: DatabasePlace): boolean {
 /** A command has the settings of the shell, and not those of a service: the address is easily left out. */
 export const missingAddress = "if it is in PostgreSQL, WRIT_DATABASE_URL is not set here";
 
-/** Throws if the home has used a database and there is none, or an empty one, where the settings say. */
+/** Throws if the home has used a database and the one of the settings is missing or empty. */
 export async function refuseMissing(home: string, database: DatabasePlace): Promise<void> {
   if (!(await isUnused(database)) || (await readKnownDatabase(home)) === null) return;
   throw new WritError(
@@ -24,7 +24,7 @@ export async function refuseMissing(home: string, database: DatabasePlace): Prom
   );
 }
 
-/** Throws if no hub has used the database yet, so that there is nothing in it to look at. */
+/** Throws if no hub has used the database yet, so that it has no content. */
 export async function refuseUnused(home: string, database: DatabasePlace): Promise<void> {
   await refuseMissing(home, database);
   if (!(await isUnused(database))) return;

@@ -56,14 +56,14 @@ export async function openDatabaseCopy(
   return open(place.url, options);
 }
 
-/** What the next start would change in the database. */
+/** Finds what the next start would change in the database. */
 export async function planMigration(place: DatabasePlace): Promise<MigrationPlan> {
   if (place.kind === "file") return planSqlite(place.path, place.newForm);
   const { planMigration: plan } = await import("../../store/postgres/database/plan-migration.ts");
   return plan(place.url);
 }
 
-/** Keeps every hub from the database until it is released. */
+/** Locks the database against every hub until it is released. */
 export async function lockDatabase(
   place: DatabasePlace,
   home: string,
@@ -73,7 +73,7 @@ export async function lockDatabase(
   return lock(place.url);
 }
 
-/** A place among the hubs of the database. A file has room for one. */
+/** Takes a seat among the hubs of the database. A file has room for one. */
 export async function takeSeat(
   place: DatabasePlace,
   { home, inUse }: { home: string; inUse: DatabaseInUse },

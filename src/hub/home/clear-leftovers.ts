@@ -4,7 +4,7 @@ import { removeLeftovers } from "../../runtime/files/remove-leftovers.ts";
 import type { HubDeps } from "../deps.ts";
 import { placesOf } from "../settings/settings.ts";
 
-/** Files that were being written, and backups and restores that were under way, when a program was killed. */
+/** Removes unfinished files, backups and restores of a killed program. */
 export async function clearLeftovers({ home, settings, clock, logger }: HubDeps): Promise<void> {
   const draft = `.${basename(home)}.restore-`;
   const places = [
@@ -20,7 +20,7 @@ export async function clearLeftovers({ home, settings, clock, logger }: HubDeps)
   await removeLeftovers(places, { nowMs: clock.nowMs(), uid: process.getuid?.(), logger });
 }
 
-/** As backup/back-up.ts names the copy of the database, and SQLite what stands beside it. */
+/** Named as backup/back-up.ts names the copy of the database, and SQLite its further files. */
 function isBackupCopy(name: string): boolean {
   return /^\.backup-[0-9a-f]{12}\.sqlite(-journal|-wal|-shm)?$/.test(name);
 }

@@ -32,7 +32,7 @@ const settingsTemplate = `# Settings of this hub. Every setting can also be give
 #   default: { max_pending: 10000 }
 `;
 
-/** Creates what a home needs and does not have yet. What exists is never overwritten. */
+/** Creates the missing parts of a home. Existing ones are never overwritten. */
 export async function prepareHome(home: string): Promise<void> {
   checkHubHome(home);
   await ensureHome(home);
@@ -72,7 +72,7 @@ export async function ensureAdminToken(
   });
 }
 
-/** One that the store does not know yet is valid: it becomes the administrator's token. */
+/** Whether the token can be used. A token that the store does not know yet is valid: it becomes the administrator's. */
 async function isValid({ store, clock }: Pick<HubDeps, "store" | "clock">, secret: string): Promise<boolean> {
   const token = await store.findToken({ secretHash: sha256Hex(secret) });
   return token === null || isTokenUsable(token, clock.nowMs());

@@ -5,7 +5,7 @@ import { type FileLock, tryLockFile } from "../../runtime/files/file-lock.ts";
 import { writePrivateFile } from "../../runtime/files/private-file.ts";
 
 export type HubFile = {
-  /** Where other machines reach it. */
+  /** The address for other machines. */
   url: string;
   local_url: string | undefined;
   port: number;
@@ -26,7 +26,7 @@ export function removeHubFile(home: string): void {
   rmSync(hubFilePath(home), { force: true });
 }
 
-/** One hub per home. */
+/** Allows one hub per home. */
 export function lockHome(home: string): FileLock {
   const lock = tryLockFile(join(home, "hub.lock"));
   if (lock !== null) return lock;

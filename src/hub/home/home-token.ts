@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { readPrivateFile, writePrivateFile } from "../../runtime/files/private-file.ts";
 
-/** The administrator's token in the home, where the command line of the same person finds it. */
+/** The administrator's token in the home, where the commands of the same person find it. */
 export async function readHomeToken(home: string): Promise<string | null> {
   return (await readPrivateFile(pathOf(home)))?.trim() || null;
 }

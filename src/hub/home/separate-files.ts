@@ -1,26 +1,26 @@
 import type { Service } from "../../runtime/service.ts";
 import type { HubDeps } from "../deps.ts";
 
-type Places = Pick<HubDeps, "objects" | "leadership">;
+type FileDeps = Pick<HubDeps, "objects" | "leadership">;
 
 const advice = "set the same WRIT_S3_ENDPOINT and WRIT_S3_BUCKET at all hubs";
 
-/** Whether each of several hubs keeps files in its own home, where the others do not find them. */
-export function areFilesSeparate({ objects, leadership }: Places): boolean {
+/** Whether several hubs keep files in their own homes, where the others do not find them. */
+export function areFilesSeparate({ objects, leadership }: FileDeps): boolean {
   return objects.servedBy === "hub" && leadership.hubs.length > 1;
 }
 
-/** What is wrong with that, and what to do; null if nothing is. */
-export function separateFilesWarning(places: Places): string | null {
+/** The warning about separate files, with advice; null if there is no problem. */
+export function separateFilesWarning(places: FileDeps): string | null {
   if (!areFilesSeparate(places)) return null;
   const count = places.leadership.hubs.length;
   return `${count} hubs serve this database, and each keeps files in its own home: jobs with files fail at a hub that does not have them; ${advice}`;
 }
 
-/** For somebody who asks for a file that is known and not here. */
+/** The advice for a request of a file that is known and not here. */
 export const askOtherHub = `this hub does not have them, and of several hubs each keeps files in its own home; ask the hub that received them, or ${advice}`;
 
-/** Logs the warning when a second hub comes, at each of them. */
+/** Logs the warning at each hub when a second one starts. */
 export function createFilesWarning(deps: HubDeps): Service {
   let isTold = false;
   let stopListening: () => void = () => {};

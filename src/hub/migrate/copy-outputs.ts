@@ -13,8 +13,8 @@ const jobsAtOnce = 8;
 type Call = { home: string; settings: HubSettings; from: Side; to: Side };
 
 /**
- * Copies what jobs have written to where a hub with the other database keeps it. What is there already is left.
- * Why: ADR 0086.
+ * Copies the output of jobs to the place where a hub with the other database keeps it. Existing output stays. Why: ADR
+ * 0086.
  */
 export async function copyOutputs(call: Call, onProgress: OnProgress): Promise<void> {
   const from = await openOutputs(sourcesOf(call, call.from));

@@ -9,10 +9,10 @@ import {
 } from "../../store/database/database-copy.ts";
 import { refused } from "./side.ts";
 
-/** How far a migration is. */
+/** The progress of a migration. */
 export type MigrationProgress = {
   phase: "copy" | "outputs" | "verify";
-  /** What is being copied or compared at present. */
+  /** The part that is being copied or compared. */
   part: string;
   /** Rows, or jobs with output, of this phase so far. */
   done: number;
@@ -29,8 +29,8 @@ export async function countRows(copy: DatabaseCopy): Promise<number> {
 }
 
 /**
- * Copies every row that the target does not have yet. A page and the note how far it reaches are written together.
- * Why: ADR 0086.
+ * Copies every row that the target does not have yet. A page and the note of its end are written together. Why: ADR
+ * 0086.
  */
 export async function copyRows(
   { source, target }: Sides,

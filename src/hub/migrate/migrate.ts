@@ -48,16 +48,16 @@ export type Migrated = {
   /** Documents and receipts whose seals were checked there. */
   seals: number;
   damaged: string[];
-  /** What of the audit trail could not be checked in this home. */
+  /** The parts of the audit trail that could not be checked in this home. */
   unchecked: string[];
-  /** How the hub is told of the new database. */
+  /** The step that makes the hub use the new database. */
   next: string;
 };
 
 /**
- * Copies the database of a home into another one and verifies it there. The source is frozen by a mark before the first row
- * is read, and stays frozen: no hub may use it again. Whatever is interrupted continues at the next call, because each page
- * of rows is written together with the note how far it reaches. Why: ADR 0086.
+ * Copies the database of a home into another one and verifies it there. The source is frozen by a mark before the first
+ * row is read, and stays frozen: no hub may use it again. An interrupted migration continues at the next call, because
+ * each page of rows is written together with the note of its end. Why: ADR 0086.
  */
 export async function migrate(call: MigrateCall): Promise<Migrated> {
   const { home } = call;
@@ -89,7 +89,7 @@ export async function migrate(call: MigrateCall): Promise<Migrated> {
   }
 }
 
-/** Lets hubs use a database again whose move was begun, or is regretted. What the target holds is left as it is. */
+/** Lets hubs use a database again whose move was begun and is given up. The target stays as it is. */
 export async function abandonMigration(
   call: Omit<MigrateCall, "acceptDamaged" | "onProgress" | "clock">,
 ): Promise<{ from: string; to: string }> {
@@ -110,7 +110,7 @@ export async function abandonMigration(
   }
 }
 
-/** The one that is named, the opposite of the named target, or the one that the hub of this home would use. */
+/** The named side, the opposite of the named target, or the side that the hub of this home would use. */
 async function sideToFree(call: Pick<MigrateCall, "home" | "cwd" | "env" | "from" | "to">): Promise<Side> {
   const around = { ...call, settings: await lookAtSettings(call) };
   const to = findSide(call.to, around);
@@ -137,7 +137,7 @@ async function sidesOf(call: Pick<MigrateCall, "home" | "cwd" | "env" | "from" |
 
 type Places = { from: Side; to: Side };
 
-/** A file has one hub, and its home has the signed heads; of the hubs of a server, only those have them that have led. */
+/** A file has one hub, whose home has the signed heads; of the hubs of a server, only those that have led have them. */
 async function checkHeads(home: string): Promise<void> {
   if ((await readMarks(home)).marks.length > 0) return;
   throw refused(
@@ -193,7 +193,7 @@ async function checkSource(source: DatabaseCopy, macKey: Buffer, { from, to }: P
   return { identity, isBegun: move !== null };
 }
 
-/** It is empty, or was filled by an earlier call of the same migration. */
+/** Checks that the target is empty, or was filled by an earlier call of the same migration. */
 async function checkTarget(target: DatabaseCopy, to: Side, { identity, isBegun }: Checked): Promise<void> {
   const move = await target.getMove();
   if (move?.role === "target" && move.databaseId === identity.id) return;
@@ -223,7 +223,7 @@ async function fill(
   await compareRows({ source, target }, total, onProgress);
 }
 
-/** Seals and audit trail as they are in the target. What is broken there must be broken in the source too. */
+/** Checks seals and audit trail in the target. A fault there is accepted only if the source has it too. */
 async function verify(
   { home, keysDir, macKey }: { home: string; keysDir: string; macKey: Buffer },
   { from, to }: Places,

@@ -100,7 +100,7 @@ export async function openSide(side: Side, options: { home: string; isTarget: bo
   }
 }
 
-/** Drivers know the address by the setting of a hub; here it may come from elsewhere. Being asked to stop is no error. */
+/** Drivers know the address by the setting of a hub; here it may come from elsewhere. A requested stop is no error. */
 export function named(error: unknown, { given, shown }: Side): unknown {
   if ((error as Error).name === "AbortError") return error;
   if (!(error instanceof WritError))

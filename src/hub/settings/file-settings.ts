@@ -12,7 +12,7 @@ const names = z.array(name).max(entriesMax);
 
 /** Settings that are too large for a variable exist only in writ.yaml. */
 const shapes = {
-  /** Which commands jobs may run: `deny` for everybody, and more for single users. */
+  /** Which commands jobs may run: `deny` for all users, and more for single users. */
   commands: z.strictObject({
     deny: names.optional(),
     users: z.record(userId, z.strictObject({ allow: names.optional(), deny: names.optional() })).optional(),

@@ -41,8 +41,8 @@ const timeParts = 10;
 
 /**
  * One request to a server on this machine. Each has a connection of its own, because a server with a single thread,
- * such as Python's, serves nobody else for as long as a connection stays open. Redirects are not followed. Rejects with
- * a RunFailure if the connection would lead to another program; then nothing was sent. Why: ADR 0113.
+ * such as Python's, serves no other client for as long as a connection stays open. Redirects are not followed. Rejects
+ * with a RunFailure if the connection would lead to another program; then nothing was sent. Why: ADR 0113.
  */
 export async function exchange(
   clock: Clock,

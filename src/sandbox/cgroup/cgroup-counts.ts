@@ -1,11 +1,11 @@
 import { countIn } from "./cgroup-files.ts";
 
-/** What the kernel counts for a cgroup; null where it does not. Why: ADR 0067. */
+/** The kernel's counts for a cgroup; null where it has none. Why: ADR 0067. */
 export type CgroupCounts = {
   cpuUs: number | null;
   memoryBytes: number | null;
   memoryPeakBytes: number | null;
-  /** "Out of memory" is what the kernel counted, not what an exit code suggests. */
+  /** The kernel's count of out-of-memory kills, which an exit code does not prove. */
   oomKills: number;
   pids: number | null;
   pidsPeak: number | null;

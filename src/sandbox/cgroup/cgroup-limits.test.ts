@@ -5,11 +5,11 @@ import { limitWrites } from "./cgroup-limits.ts";
 const filesOf = (...args: Parameters<typeof limitWrites>) =>
   limitWrites(...args).map(({ file, value }) => `${file} ${value}`);
 
-test("what is unlimited is not written, and never as 0", () => {
+test("an absent limit is not written, and never as 0", () => {
   expect(filesOf({ ...resolveLimits({}), pidsMax: null }, "254:0")).toEqual([]);
 });
 
-test("each limit is written as the kernel takes it", () => {
+test("each limit is written in the kernel's format", () => {
   const limits = resolveLimits({ cpu: "1.5", memory: "100M", io: "low", pids: 64 });
   expect(filesOf(limits, "254:32")).toEqual([
     "cpu.max 150000 100000",
@@ -21,7 +21,7 @@ test("each limit is written as the kernel takes it", () => {
   ]);
 });
 
-test("the least cpu is the least that the kernel takes", () => {
+test("the smallest cpu limit is the kernel's smallest", () => {
   expect(filesOf({ ...resolveLimits({ cpu: "10m" }), pidsMax: null }, null)).toEqual(["cpu.max 1000 100000"]);
 });
 
@@ -29,7 +29,7 @@ test("one process is the job's own: the cage needs one more", () => {
   expect(filesOf(resolveLimits({ pids: 1 }), null)).toEqual(["pids.max 2"]);
 });
 
-test("a value that reads back differently is not taken for the limit", () => {
+test("a value that reads back differently does not count as the limit", () => {
   const [cpu, memory, , , , io] = limitWrites(resolveLimits({ cpu: "1", memory: "4M", io: "med" }), "8:0");
   expect(cpu!.isTaken("100000 50000")).toBe(false);
   expect(memory!.isTaken("max")).toBe(false);

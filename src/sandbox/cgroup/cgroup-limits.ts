@@ -13,7 +13,7 @@ export const limitKeys = {
 } as const satisfies Record<LimitPart, keyof Limits>;
 
 const periodUs = 100_000;
-/** The largest page of any kernel that we run on: memory.max is rounded down to whole pages. */
+/** The largest page of any supported kernel: memory.max is rounded down to whole pages. */
 const pageBytesMax = 65_536;
 
 /**
@@ -48,12 +48,12 @@ export function limitWrites(limits: Limits, disk: string | null): LimitWrite[] {
   return writes;
 }
 
-/** What releases a throttled writer: the kernel refuses 0 for "unlimited". */
+/** The value that releases a throttled writer: the kernel refuses 0 for "unlimited". */
 export function ioLift(disk: string): string {
   return `${disk} rbps=max wbps=max riops=max wiops=max`;
 }
 
-/** The cage's own first process counts too; with less than this a job could not even start. */
+/** The cage's own first process counts too, so a job could not start with less. */
 const pidsMin = 2;
 
 function exactly(part: LimitPart, file: string, value: string): LimitWrite {

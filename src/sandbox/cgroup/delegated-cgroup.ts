@@ -5,9 +5,9 @@ import { tryReadCgroupFile, wordsIn, writeCgroupFile } from "./cgroup-files.ts";
 import { type LimitPart, limitParts } from "./cgroup-limits.ts";
 import { findOwnCgroup, type OwnCgroup } from "./own-cgroup.ts";
 
-/** The part of the cgroup tree that is ours: `<root>/writ/jobs`, and which limits can be set below it. */
+/** The worker's part of the cgroup tree: `<root>/writ/jobs`, and the limits that can be set below it. */
 export type DelegatedCgroup = {
-  /** Null if no job can have a cgroup of its own; `why` says why not. */
+  /** Null if no job can have a cgroup of its own; `why` has the reason. */
   jobsDir: string | null;
   why: string | null;
   limits: Record<LimitPart, { had: boolean; why: string | null }>;
@@ -18,14 +18,17 @@ type DelegationOptions = {
   uid: number;
   /**
    * Whether this process may move itself into a cgroup of its own. This is needed if it is in the very cgroup that is
-   * delegated: the kernel allows no limits below a cgroup that contains processes. A command that only looks must not.
+   * delegated: the kernel allows no limits below a cgroup that contains processes. A command that only examines the
+   * host must not move.
    */
   mayMove: boolean;
   mountinfo?: string;
   selfCgroup?: string;
 };
 
-/** Prepares the cgroup below which jobs get theirs, and enables the limits there. Touches no process but our own. */
+/**
+ * Prepares the cgroup below which jobs get theirs, and enables the limits there. It moves no process except this one.
+ */
 export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
   const place = findOwnCgroup(
     options.mountinfo ?? readProc("/proc/self/mountinfo"),
@@ -42,9 +45,9 @@ export function delegateCgroup(options: DelegationOptions): DelegatedCgroup {
 }
 
 /**
- * First our own cgroup: a service with Delegate=yes owns it. If other processes are in it too, as in a terminal
- * session, nothing can be delegated there; then the top of what belongs to our user, which for root is the root of the
- * whole tree, and for anybody else the cgroup of the manager of their services, if the session is one of those.
+ * First this process's own cgroup, which a service with Delegate=yes owns. If other processes are in it too, as in a
+ * terminal session, nothing can be delegated there; then the highest cgroup of this user, which for root is the root of
+ * the whole tree, and for other users the cgroup of their service manager, if the session belongs to it.
  */
 function candidateRoots({ mount, own }: OwnCgroup, uid: number): string[] {
   const suffix = "/writ/worker";
@@ -92,7 +95,7 @@ function takeRoot(root: string, options: DelegationOptions): DelegatedCgroup {
   return { jobsDir, why: null, limits };
 }
 
-/** Returns why the root cannot be emptied of processes, or null if there are none in it any more. */
+/** Moves this process out of the root. Returns why the root cannot be emptied, or null if it is empty. */
 function leaveRoot(root: string, { pid, mayMove }: DelegationOptions): string | null {
   const inside = wordsIn(tryReadCgroupFile(root, "cgroup.procs")).map(Number);
   if (inside.length === 0) return null;
@@ -117,7 +120,7 @@ function enableLimits(cgroup: string): void {
     try {
       writeCgroupFile(cgroup, "cgroup.subtree_control", `+${part}`);
     } catch {
-      // What could not be enabled is found when the cgroup below is examined.
+      // A limit that could not be enabled is found when the cgroup below is examined.
     }
   }
 }

@@ -27,7 +27,7 @@ const removeTries = 200;
 export class JobCgroup {
   readonly path: string;
   readonly #clock: Clock;
-  /** Undefined: another process made this cgroup, and only the kernel knows what it throttles. */
+  /** Undefined if another process created this cgroup: then only the kernel knows which disks it throttles. */
   #disks: string[] | undefined;
 
   constructor(path: string, clock: Clock) {
@@ -53,7 +53,7 @@ export class JobCgroup {
     return refused;
   }
 
-  /** What lifts the limits that were written here; empty if none of them is for I/O. */
+  /** The value that lifts the written I/O limits; empty if there are none. */
   get ioLift(): string {
     return (this.#disks ?? []).map(ioLift).join("\n");
   }
@@ -85,21 +85,23 @@ export class JobCgroup {
     try {
       writeCgroupFile(this.path, "cgroup.kill", "1");
     } catch (error) {
-      // Its processes have ended and the launcher has removed it, perhaps between our opening and our writing.
+      // Its processes have ended and the launcher has removed it, perhaps between the open and the write here.
       if (!hasCode(error, "ENOENT", "ENODEV")) throw error;
     }
     // A process that waits in throttled I/O does not die before the throttle is lifted.
     this.#liftIo();
   }
 
-  /** Kills what is left, waits until all of it has ended and removes the cgroup. False if something did not end. */
+  /**
+   * Kills the remaining processes, waits for their end and removes the cgroup. Resolves with false if one did not end.
+   */
   async remove(): Promise<boolean> {
     if (!existsSync(this.path)) return true;
     if (this.isPopulated()) {
       this.kill();
       if (!(await this.#untilEmpty())) return false;
     }
-    // What was written but is not on the disk yet would be throttled for everybody who waits for it.
+    // Data that is not on the disk yet would be throttled for every process that waits for it.
     else this.#liftIo();
     return this.#removeTree();
   }
@@ -162,7 +164,7 @@ export class JobCgroup {
   }
 }
 
-/** A job cannot create cgroups below its own, but somebody with root's rights on the host can. */
+/** A job cannot create cgroups below its own, but root on the host can. */
 function removeLeafFirst(path: string): void {
   try {
     rmdirSync(path);

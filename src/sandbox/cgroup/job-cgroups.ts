@@ -23,8 +23,8 @@ export class JobCgroups {
   }
 
   /**
-   * Always a new one. Another worker on this host may still be ending an earlier attempt of the same job: its cgroup is
-   * its own, so the name gets a number then.
+   * Always creates a new one. Another worker on this host may still be ending an earlier attempt of the same job; then
+   * the name gets a number.
    */
   create(jobId: string): JobCgroup {
     for (let number = 1; ; number++) {
@@ -39,7 +39,7 @@ export class JobCgroups {
   }
 
   /**
-   * Ends what an earlier process of this worker left behind of these jobs. Returns the cgroups that could not be
+   * Ends processes of these jobs that an earlier process of this worker has left. Returns the cgroups that could not be
    * removed.
    */
   async sweep(jobIds: readonly string[]): Promise<string[]> {

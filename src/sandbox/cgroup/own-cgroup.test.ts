@@ -28,7 +28,7 @@ test("beside the old hierarchy the line with the empty name counts", () => {
   });
 });
 
-test("a mount that shows a part of the hierarchy is used when we are in that part", () => {
+test("a mount of a part of the hierarchy is used when this process is in that part", () => {
   const part = "30 23 0:26 /docker/a\\040b /cg rw - cgroup2 cgroup2 rw";
   expect(findOwnCgroup(part, "0::/docker/a b/c\n")).toEqual({ mount: "/cg", own: "/cg/c" });
   expect(findOwnCgroup(part, "0::/docker/other\n")).toBeNull();

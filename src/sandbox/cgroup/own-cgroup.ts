@@ -2,7 +2,7 @@
 export type OwnCgroup = {
   /** The directory of the mount. */
   mount: string;
-  /** The directory of our own cgroup; the mount itself if we are in its root. */
+  /** The directory of this process's cgroup; the mount itself if that is its root. */
   own: string;
 };
 
@@ -27,7 +27,7 @@ function* unifiedMounts(mountinfo: string): Generator<{ root: string; mountPoint
   }
 }
 
-/** A mount may show only a part of the tree; then our cgroup has to be in that part. */
+/** A mount may show only a part of the tree; then this process's cgroup has to be in that part. */
 function pathBelow(root: string, path: string): string | null {
   if (root === "/") return path === "/" ? "" : path;
   if (path === root) return "";

@@ -16,7 +16,7 @@ test.each(protectionParts)("strict never starts a process without %s", (part) =>
   expect(hostObstacle("strict", facts)).toBe(`${part}: no ${part}`);
 });
 
-test("B3: strict refuses a limit that was asked for and cannot be given, and claims no process before the next probe", () => {
+test("B3: strict refuses a required limit that the host cannot set, and claims no process before the next probe", () => {
   const asked = { limits: resolveLimits({ memory: "64M" }), asked: ["memoryBytes" as const] };
   try {
     decideIsolation("strict", hostFacts(["memory"]), asked);
@@ -27,19 +27,19 @@ test("B3: strict refuses a limit that was asked for and cannot be given, and cla
   }
 });
 
-test("strict refuses a job that must be cut off the network where it cannot be, whoever wanted that", () => {
+test("strict refuses a job without a network if the host cannot cut it off, even if the ceiling requires it", () => {
   const cutOff = { limits: resolveLimits({ network: "none" }), asked: [] };
   expect(() => decideIsolation("strict", hostFacts(["network"]), cutOff)).toThrow("network: no network");
 });
 
-test("strict leaves out a limit that came only by default, and says so", () => {
+test("strict leaves out a default limit and records that", () => {
   const { isolation, limits } = decideIsolation("strict", hostFacts(["pids", "io"]), byDefault);
   expect(isolation.missing).toEqual([{ part: "pids", why: "no pids" }]);
   expect(isolation.applied).toEqual([...protectionParts]);
   expect(limits.pidsMax).toBeNull();
 });
 
-test("A19: as root, best-effort starts no process that would run as root, and says that the host is down", () => {
+test("A19: as root, best-effort starts no process that would run as root, and reports the host as down", () => {
   const facts = hostFacts(["user"]);
   expect(hostObstacle("best-effort", facts)).toBe("user: no user");
   expect(() => decideIsolation("best-effort", facts, byDefault)).toThrow(
@@ -50,7 +50,7 @@ test("A19: as root, best-effort starts no process that would run as root, and sa
   expect(decideIsolation("best-effort", ours, byDefault).isolation.missing).toMatchObject([{ part: "user" }]);
 });
 
-test("best-effort takes what there is and lists the rest", () => {
+test("best-effort applies the parts that the host has and lists the rest", () => {
   const asked = { limits: resolveLimits({ cpu: "1", memory: "64M" }), asked: ["memoryBytes" as const] };
   const decision = decideIsolation("best-effort", hostFacts(["jail", "memory"]), asked);
   expect(decision.isolation.missing.map(({ part }) => part)).toEqual(["jail", "memory"]);
@@ -64,7 +64,7 @@ describe("mounts of its own", () => {
   const shown = { source: "/srv/repo", target: "/srv/repo", access: "read-only" as const };
   const owned = { ...shown, idmapped: { uid: 1000, gid: 1000 } };
 
-  test.each(["strict", "best-effort"] as const)("are never left out, not even by %s", (level) => {
+  test.each(["strict", "best-effort"] as const)("mounts of a job are never left out by %s", (level) => {
     const decide = (lacking: PartName[], mounts: JobMount[]) => () =>
       decideIsolation(level, hostFacts(lacking), { ...byDefault, mounts });
     expect(decide(["jail"], [shown])).toThrow("jail: no jail");
@@ -73,7 +73,7 @@ describe("mounts of its own", () => {
     expect(decide(["idmap"], [shown])).not.toThrow();
   });
 
-  test("that the host cannot make say nothing about other jobs", () => {
+  test("mounts that the host cannot make do not concern other jobs", () => {
     try {
       decideIsolation("best-effort", hostFacts(["idmap"]), { ...byDefault, mounts: [owned] });
       expect.unreachable();
@@ -82,7 +82,7 @@ describe("mounts of its own", () => {
     }
   });
 
-  test("are recorded as a part when owners are mapped", () => {
+  test("mounts with mapped owners are recorded as a part", () => {
     const { applied } = decideIsolation("strict", hostFacts(), { ...byDefault, mounts: [owned] }).isolation;
     expect(applied).toContain("idmap");
     expect(decideIsolation("strict", hostFacts(), byDefault).isolation.applied).not.toContain("idmap");
@@ -97,7 +97,7 @@ test("the host's network stays unless the job is cut off from it", () => {
   expect(isolation.applied).toContain("network");
 });
 
-test("a limit that the kernel refuses at the last moment counts like one that was never there", () => {
+test("a limit that the kernel refuses at the start counts as missing", () => {
   const asked = { limits: resolveLimits({ cpu: "1" }), asked: ["cpuMillis" as const] };
   const refused = [{ part: "cpu" as const, why: "EINVAL" }];
   const strict = decideIsolation("strict", hostFacts(), asked);
@@ -109,7 +109,7 @@ test("a limit that the kernel refuses at the last moment counts like one that wa
   expect(bestEffort.limits.cpuMillis).toBeNull();
 });
 
-test("strict is the default only where the host has all that it takes", () => {
+test("strict is the default only on a host with all parts", () => {
   expect(defaultLevel(hostFacts())).toBe("strict");
   expect(defaultLevel(hostFacts([], { isRoot: false }))).toBe("best-effort");
   expect(defaultLevel(hostFacts(["memory"]))).toBe("best-effort");
@@ -118,7 +118,7 @@ test("strict is the default only where the host has all that it takes", () => {
   expect(defaultLevel(hostFacts([], { launcherObstacle: "no compiler" }))).toBe("best-effort");
 });
 
-test("a cage in a user namespace is recorded as one, and strict accepts it when nothing is missing", () => {
+test("a cage in a user namespace is recorded as such, and strict accepts it when no part is missing", () => {
   const facts = hostFacts([], { isRoot: false, rights: { kind: "user-namespace" } });
   const asked = { limits: resolveLimits({}), asked: [] };
   for (const level of ["strict", "best-effort"] as const) {

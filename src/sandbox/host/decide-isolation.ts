@@ -24,9 +24,9 @@ export type Decision = {
   isolation: Isolation;
   /** PROTECT_… bits for the launcher. */
   protections: number;
-  /** Those that a cgroup enforces. */
+  /** The limits that a cgroup enforces. */
   limits: Limits;
-  /** What catches a job that no cgroup limits. */
+  /** The rlimits of a job that no cgroup limits. */
   rlimits: Rlimit[];
 };
 
@@ -41,8 +41,8 @@ export function defaultLevel(facts: HostFacts): Exclude<IsolationLevel, "none"> 
 }
 
 /**
- * What a process gets on this host. Throws SandboxUnavailable if the level does not allow that little.
- * Why: ADR 0039, ADR 0040.
+ * Decides the isolation of a process on this host. Throws SandboxUnavailable if the level requires more. Why: ADR 0039,
+ * ADR 0040.
  */
 export function decideIsolation(
   level: Exclude<IsolationLevel, "none">,
@@ -68,7 +68,7 @@ export function decideIsolation(
   return withNet(decision, facts, asked, missing);
 }
 
-/** The decision without what turned out to be unavailable. Throws as above. */
+/** The decision without parts that turned out to be unavailable. Throws as above. */
 export function decideWithout(
   decision: Decision,
   facts: HostFacts,
@@ -95,13 +95,16 @@ export function hostObstacle(level: Exclude<IsolationLevel, "none">, facts: Host
   return missing.length === 0 ? null : missing.map((part) => `${part}: ${facts.parts[part].why}`).join("; ");
 }
 
-/** In a user namespace a job is nobody only in its cage; on the host it is still the worker's user. So it is recorded. */
+/**
+ * In a user namespace a job is the user nobody only in its cage; on the host it is still the worker's user, so this is
+ * recorded.
+ */
 function withWay(applied: readonly PartName[], { rights }: HostFacts): string[] {
   const isUser = rights.kind === "user-namespace";
   return applied.flatMap((part) => (isUser && part === "namespaces" ? [part, "namespaces: user"] : [part]));
 }
 
-/** A limit that no cgroup enforces stays missing; an rlimit that stands in for it is recorded as what it is. */
+/** A limit that no cgroup enforces stays missing; an rlimit in its place is recorded as an rlimit. */
 function withNet(decision: Decision, facts: HostFacts, asked: Asked, lacking: readonly Lacking[]): Decision {
   const { isolation, rlimits } = decision;
   const nets = rlimitNet(
@@ -145,11 +148,11 @@ function isLimit(part: PartName): part is LimitPart {
   return (limitParts as readonly PartName[]).includes(part);
 }
 
-/** A protection may never be missing; a limit may if nobody asked for it. */
+/** A protection may never be missing; a limit may, if it was only a default. */
 function refuseIfNeeded(lacking: readonly Lacking[], { asked }: AskedLimits): void {
   const refused = lacking.filter(({ part }) => !isLimit(part) || asked.includes(limitKeys[part]));
   if (refused.length === 0) return;
-  // A host without idmapped mounts is fine for every job that needs none; a limit that it lacks may be asked for by any.
+  // A host without idmapped mounts can run every job that needs none; a missing limit may concern any job.
   const isHostDown = refused.some(({ part }) => part !== "idmap");
   throw new SandboxUnavailable(refused.map(({ part, why }) => `${part}: ${why}`).join("; "), { isHostDown });
 }

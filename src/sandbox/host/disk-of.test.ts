@@ -23,7 +23,7 @@ function makeSys(isPartition: boolean): string {
   return dir;
 }
 
-test("what has no disk says so", () => {
+test("a directory without a disk has a reason", () => {
   expect(diskOf("/proc")).toMatchObject({
     device: null,
     why: expect.stringContaining("not on a disk of its own"),
@@ -38,18 +38,21 @@ test("what has no disk says so", () => {
 
 const hasDisk = numbersOf(statSync(tmpdir()).dev).major !== 0;
 test.skipIf(!hasDisk)(
-  `a partition stands for its disk${hasDisk ? "" : " (not capable: no disk here)"}`,
+  `the disk of a partition is its whole disk${hasDisk ? "" : " (not capable: no disk here)"}`,
   () => {
     expect(diskOf(dir, makeSys(true))).toEqual({ device: "99:0", why: null });
   },
 );
 
-test.skipIf(!hasDisk)(`a whole disk is itself${hasDisk ? "" : " (not capable: no disk here)"}`, () => {
-  const { major, minor } = numbersOf(statSync(dir).dev);
-  expect(diskOf(dir, makeSys(false))).toEqual({ device: `${major}:${minor}`, why: null });
-});
+test.skipIf(!hasDisk)(
+  `the disk of a whole disk is the disk itself${hasDisk ? "" : " (not capable: no disk here)"}`,
+  () => {
+    const { major, minor } = numbersOf(statSync(dir).dev);
+    expect(diskOf(dir, makeSys(false))).toEqual({ device: `${major}:${minor}`, why: null });
+  },
+);
 
-test("device numbers are taken apart as the kernel joins them", () => {
+test("device numbers are split as the kernel joins them", () => {
   expect(numbersOf(0xfe21)).toEqual({ major: 254, minor: 33 });
   expect(numbersOf(0x10310)).toEqual({ major: 259, minor: 16 });
   expect(numbersOf(0x10082c)).toEqual({ major: 8, minor: 300 });

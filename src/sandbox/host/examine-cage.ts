@@ -13,13 +13,13 @@ import { probeHost } from "./probe-host.ts";
 export type CageReport = {
   /** The level that a worker would choose here by default. */
   level: IsolationLevel;
-  /** Why it would start no process at all; null when it would. */
+  /** Why a worker here would start no process at all; null if it would. */
   obstacle: string | null;
   summary: CageSummary;
   parts: (PartFinding & { part: PartName | "launcher" })[];
 };
 
-/** What this host supports, for people to read. Tries a cage once and leaves everything as it was. */
+/** Reports to people which parts this host supports. Tries a cage once and leaves nothing behind. */
 export async function examineCage(input: { workDir: string; pid: number; uid: number }): Promise<CageReport> {
   const launcher = new Launcher({ file: builtLauncherFile, clock: systemClock });
   const scratchDir = await makeScratchDir(input.workDir);

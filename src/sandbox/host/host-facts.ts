@@ -2,7 +2,7 @@ import type { CageRights } from "../cage-rights.ts";
 import { type LimitPart, limitParts } from "../cgroup/cgroup-limits.ts";
 import { protect } from "../launcher/launcher-protocol.ts";
 
-/** The parts of a cage, in the order in which one would check them. Their names are recorded on jobs. */
+/** The parts of a cage, in the order of checking. Their names are recorded on jobs. */
 export const protectionParts = [
   "cgroup",
   "namespaces",
@@ -43,27 +43,27 @@ export type PartFinding = {
 /** One name in the host's root directory that jobs see. */
 export type RootEntry = { path: string; linkTarget: string | null };
 
-/** Everything that is known about a host before a job is started on it. */
+/** The facts about a host that are known before a job is started on it. */
 export type HostFacts = {
   parts: Readonly<Record<PartName, PartFinding>>;
   /** Why processes can only be started without a cage; null if there is a launcher. */
   launcherObstacle: string | null;
-  /** By which right cages are built here. */
+  /** The rights with which cages are built here. */
   rights: CageRights;
   isRoot: boolean;
-  /** Whether RLIMIT_NPROC counts the processes of one job, and not all of its user. */
+  /** Whether RLIMIT_NPROC counts the processes of one job, and not all processes of its user. */
   countsProcesses: boolean;
   kernel: string;
   rootEntries: readonly RootEntry[];
   /** The worker's own limit; not even root can always raise it. */
   openFilesMax: number;
-  /** Where jobs get their cgroups; null if they get none. */
+  /** The directory of the jobs' cgroups; null if they get none. */
   jobsDir: string | null;
   /** Those that the kernel can count and limit below `jobsDir`, whether or not there is a disk for io. */
   controllers: readonly LimitPart[];
   /** The whole disk that contains the work dir, in the form of io.max. */
   disk: string | null;
-  /** What is free now on the disk of the work dir. */
+  /** The present free space on the disk of the work dir. */
   diskFreeBytes(): number;
 };
 

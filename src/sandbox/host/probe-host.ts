@@ -23,14 +23,14 @@ import {
   type RootEntry,
 } from "./host-facts.ts";
 import { rlimit } from "./rlimit-net.ts";
-import { type Try, tryCage } from "./try-cage.ts";
+import { type CageTrial, tryCage } from "./try-cage.ts";
 import { userNamespaceAdvice } from "./user-namespace-advice.ts";
 
 export type ProbeOptions = {
   launcher: Launcher;
-  /** Where jobs have their files. */
+  /** The directory of the jobs' files. */
   workDir: string;
-  /** Must exist; what the attempt needs is created in it and removed again. */
+  /** Must exist; the trial creates its files in it and removes them again. */
   scratchDir: string;
   visiblePaths: readonly string[];
   pid: number;
@@ -39,7 +39,7 @@ export type ProbeOptions = {
   mayMove: boolean;
 };
 
-/** Finds out what this host supports, and tries it once with a process that does nothing. */
+/** Examines which parts this host supports, and tries them once with a process that does nothing. */
 export async function probeHost(options: ProbeOptions): Promise<HostFacts> {
   const cgroups = delegateCgroup(options);
   const kernel = release();
@@ -87,13 +87,13 @@ class Tried extends Map<PartName, PartFinding> {
   countsProcesses = false;
 }
 
-/** What a busy host is short of while it boots is there again soon after. */
+/** How often a trial is repeated after a shortage, which on a booting host ends soon. */
 const shortagesMax = 3;
 const shortagePauseMs = 300;
 
 /**
- * A round that fails at a part is repeated without it, so that one missing part does not hide the others. What is found here
- * holds as long as the worker runs, so a round that failed for a shortage is first repeated as it was.
+ * A round that fails at a part is repeated without it, so that one missing part does not hide the others. The findings
+ * hold as long as the worker runs, so a round that failed because of a shortage is first repeated unchanged.
  */
 async function tryParts(
   base: HostFacts,
@@ -128,7 +128,7 @@ async function tryParts(
 }
 
 /** Only in a user namespace does the kernel count the processes of one job by themselves. */
-async function countsProcesses(attempt: Try): Promise<boolean> {
+async function countsProcesses(attempt: CageTrial): Promise<boolean> {
   if (attempt.base.rights.kind !== "user-namespace") return false;
   const rlimits = [{ resource: rlimit.NPROC, soft: pidsDefault, hard: pidsDefault }];
   return (await tryCage({ ...attempt, rlimits })).kind === "works";
@@ -206,5 +206,5 @@ function freeBytesOn(dir: string): number {
   return bavail * bsize;
 }
 
-/** What every Linux offers to everybody. */
+/** The number that every Linux allows every user. */
 const openFilesLeast = 4096;

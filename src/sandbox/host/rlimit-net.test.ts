@@ -19,7 +19,7 @@ function decide(facts: Partial<HostFacts> = {}, wanted: Partial<Asked> = {}, lac
   return decideIsolation("best-effort", host, { ...asked, ...wanted });
 }
 
-test("where no cgroup limits a job, rlimits stand in, are recorded as rlimits, and the limits stay missing", () => {
+test("without a cgroup, rlimits are set and recorded as rlimits, and the limits stay missing", () => {
   const { isolation, rlimits, limits } = decide();
   expect(isolation.applied.filter((name) => name.includes("rlimit"))).toEqual([
     "cpu: rlimit",
@@ -38,13 +38,13 @@ test("where no cgroup limits a job, rlimits stand in, are recorded as rlimits, a
   ]);
 });
 
-test("a limit that a cgroup enforces needs none", () => {
+test("a limit that a cgroup enforces needs no rlimit", () => {
   expect(decide({}, {}, []).rlimits).toEqual([]);
   expect(decide({}, {}, ["io", "memory"]).isolation.applied).toContain("memory: rlimit");
   expect(decide({}, {}, ["io", "memory"]).rlimits).toHaveLength(1);
 });
 
-test("memory that nobody asked for, CPU time without a timeout and processes of others are not limited", () => {
+test("default memory, CPU time without a timeout and processes of other jobs are not limited", () => {
   const names = (facts: Partial<HostFacts>, wanted: Partial<Asked>) =>
     decide(facts, wanted).isolation.applied.filter((name) => name.includes("rlimit"));
   expect(names({}, { asked: [] })).not.toContain("memory: rlimit");
@@ -54,12 +54,12 @@ test("memory that nobody asked for, CPU time without a timeout and processes of 
   expect(names({ launcherObstacle: "no compiler" }, {})).toEqual([]);
 });
 
-test("strict is not content with them", () => {
+test("strict does not accept rlimits", () => {
   const host = hostFacts(["memory"], { isRoot: false });
   expect(() => decideIsolation("strict", host, asked)).toThrow("memory: no memory");
 });
 
-test("of a nearly full disk a single file may take half of what is free", () => {
+test("a single file may take half of the free space of a nearly full disk", () => {
   const { rlimits } = decide({ diskFreeBytes: () => gibibyte / 2 });
   expect(rlimits.at(-1)).toMatchObject({ resource: rlimit.FSIZE, soft: gibibyte / 4 });
 });

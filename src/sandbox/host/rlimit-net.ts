@@ -8,17 +8,20 @@ export const rlimit = { CPU: 0, FSIZE: 1, DATA: 2, CORE: 4, NPROC: 6, NOFILE: 7 
 
 export type Rlimit = { resource: number; soft: number; hard: number };
 
-/** An rlimit in place of a limit, and how it is recorded. */
+/** An rlimit in place of a limit, and its record. */
 type Net = {
   name: string;
   rlimit: Rlimit;
-  /** The limit that it stands in for; undefined if nobody asks for one. */
+  /** The limit that it replaces; undefined if it replaces none. */
   part?: LimitPart;
-  /** What holds instead, with its number, for people. */
+  /** The rlimit's effect, with its number, for people. */
   holds?: string;
 };
 
-/** What a process reserves and may never use: Node alone maps 0.6 GiB, and another 0.5 GiB for each worker thread. */
+/**
+ * Memory that a process reserves and may never use: Node alone maps 0.6 GiB, and another 0.5 GiB for each worker
+ * thread.
+ */
 const reservedBytes = 1024 ** 3;
 /** Between SIGXCPU and SIGKILL. */
 const cpuGraceSec = 5;
@@ -26,9 +29,9 @@ const cpuGraceSec = 5;
 const diskLeftBytes = 1024 ** 3;
 
 /**
- * What catches a job that runs wild where no cgroup limits it. The kernel applies these to each process by itself, except
- * for the number of processes. They are wide enough for every job that would run to its end in a cgroup with the same
- * limits, as far as that can be known; memory is therefore limited only if somebody asked for it. Why: ADR 0040.
+ * The rlimits that stop a runaway job where no cgroup limits it. The kernel applies these to each process by itself,
+ * except for the number of processes. They are wide enough for every job that would run to its end in a cgroup with the
+ * same limits, as far as that can be known; memory is therefore limited only if the limit is required. Why: ADR 0040.
  */
 export function rlimitNet(facts: HostFacts, asked: Asked, lacking: readonly PartName[]): Net[] {
   if (facts.launcherObstacle !== null) return [];
@@ -67,14 +70,14 @@ function limitRlimit(facts: HostFacts, asked: Asked, part: LimitPart): Rlimit | 
   }
 }
 
-/** All the time that it would get until its timeout: whoever needs more would not have finished. */
+/** The CPU time that it could get until its timeout: a job that needs more could not finish anyway. */
 function cpuRlimit(cpuMillis: number, timeoutSec: number): Rlimit | null {
   if (timeoutSec === 0) return null;
   const soft = Math.ceil((cpuMillis * timeoutSec) / 1000);
   return { resource: rlimit.CPU, soft, hard: soft + cpuGraceSec };
 }
 
-/** Nobody asks for this one: it keeps one file from filling the disk. */
+/** Set without a request: it keeps one file from filling the disk. */
 function fileSizeRlimit({ diskFreeBytes }: HostFacts): Rlimit {
   const freeBytes = diskFreeBytes();
   return exactly(rlimit.FSIZE, Math.floor(Math.max(freeBytes - diskLeftBytes, freeBytes / 2)));

@@ -14,10 +14,10 @@ import type { Rlimit } from "./rlimit-net.ts";
 type TryResult =
   | { kind: "works" }
   | { kind: "launcher"; why: string }
-  /** `isPassing`: the host was short of something just then, so it says nothing about these parts. */
+  /** `isPassing`: the host had a shortage at that moment, so the result says nothing about these parts. */
   | { kind: "fails"; parts: readonly PartName[]; why: string; isPassing: boolean };
 
-export type Try = {
+export type CageTrial = {
   base: HostFacts;
   options: ProbeOptions;
   parts: readonly PartName[];
@@ -47,11 +47,11 @@ const partsOfStep: Record<string, readonly PartName[]> = {
 const shortageCodes: readonly string[] = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"];
 
 /** Runs `true` in a cage with these parts. */
-export async function tryCage(attempt: Try): Promise<TryResult> {
+export async function tryCage(attempt: CageTrial): Promise<TryResult> {
   const { parts, scratch, round, base } = attempt;
   const workDir = join(scratch, `work-${round}`);
   let cgroup: JobCgroup | null = null;
-  // This fails for a reason of its own, which must not be taken for the launcher's.
+  // A failure here has its own reason, which is not the launcher's.
   try {
     if (parts.includes("cgroup")) cgroup = makeCgroup(base, scratch);
   } catch (error) {
@@ -68,7 +68,7 @@ export async function tryCage(attempt: Try): Promise<TryResult> {
   }
 }
 
-function planTrue(attempt: Try, workDir: string, cgroup: JobCgroup | null): LauncherPlan {
+function planTrue(attempt: CageTrial, workDir: string, cgroup: JobCgroup | null): LauncherPlan {
   const { base, options, parts, scratch, round, rlimits = [] } = attempt;
   const protections = parts.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0);
   const limits = resolveLimits({});
@@ -99,7 +99,7 @@ function planTrue(attempt: Try, workDir: string, cgroup: JobCgroup | null): Laun
   });
 }
 
-/** On the disk of the work dir. A repository may be on another one; that is found out when a job needs it. */
+/** On the disk of the work dir. A repository may be on another disk; that is examined when a job needs it. */
 function idmappedMount(dir: string): MountStep {
   mkdirSync(dir, { mode: 0o700 });
   const source = realpathSync(dir);
@@ -108,12 +108,12 @@ function idmappedMount(dir: string): MountStep {
   return { kind: mountKind.JOB, target: "/tmp/owned", source, flags, uid, gid };
 }
 
-/** Named like the scratch directory, so that whatever removes that one finds this one too. */
+/** Named like the scratch directory, so that the same cleanup finds both. */
 function makeCgroup(base: HostFacts, scratch: string): JobCgroup {
   return new JobCgroups(base.jobsDir!, systemClock).create(basename(scratch));
 }
 
-async function run({ options, parts: tried }: Try, plan: LauncherPlan): Promise<TryResult> {
+async function run({ options, parts: tried }: CageTrial, plan: LauncherPlan): Promise<TryResult> {
   const answer = await options.launcher.start(plan);
   if (answer.kind === "failed") {
     const why = `${answer.step}: ${answer.code}: ${answer.message}`;

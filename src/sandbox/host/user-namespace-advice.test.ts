@@ -20,7 +20,7 @@ test("the advice names the setting that forbids user namespaces, and how to chan
   );
 });
 
-test("where no setting forbids them, it is the place that the worker runs in", () => {
+test("without a forbidding setting, the advice is about the place that the worker runs in", () => {
   const settings = { "/proc/sys/user/max_user_namespaces": "96343" };
   expect(adviceWith(settings)).toMatch(/^run the worker outside of the chroot or container that it is in; /);
   expect(adviceWith({ ...settings, "/.dockerenv": "" })).toMatch(

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Settings of a host by which user namespaces are forbidden, the value that forbids them, and what allows them again. */
+/** Settings of a host that forbid user namespaces, the forbidding value, and the command that allows them. */
 const settings = [
   {
     file: "/proc/sys/user/max_user_namespaces",

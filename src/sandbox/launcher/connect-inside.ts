@@ -6,7 +6,7 @@ const refusedStatus = 4;
 
 /**
  * A connection to a port in the network of a process that has one of its own. Rejects with an error that has the code
- * ECONNREFUSED if nobody listens there.
+ * ECONNREFUSED if no process listens there.
  */
 export function connectInside(
   { pid, port }: { pid: number; port: number },

@@ -40,7 +40,7 @@ export function exitReport(one: Frame): ExitReport {
   };
 }
 
-/** Copies: the frame is a part of what was read from the socket, which may be much larger. */
+/** Copied, because the frame is a part of a read from the socket, which may be much larger. */
 function outputOf({ fields }: Frame): SmallOutput | null {
   const [stdout, stderr] = [fields.get(tag.STDOUT), fields.get(tag.STDERR)];
   return stdout === undefined || stderr === undefined

@@ -2,7 +2,7 @@ import { protocol } from "./launcher-protocol.ts";
 
 const bytesFirst = 4096;
 
-/** A plan that the launcher would take for a broken frame, for which it ends every job, so it must not be sent. */
+/** A plan that must not be sent: the launcher would take it for a broken frame and end every job. */
 export class PlanRefused extends Error {
   /** E2BIG or EINVAL, as from execve. */
   readonly code: "E2BIG" | "EINVAL";

@@ -1,6 +1,6 @@
 import type { ExitReport } from "./exit-report.ts";
 
-/** The end of a job: the launcher's report, or why there is none. */
+/** The end of a job: the launcher's report, or the reason why there is none. */
 export type JobEnd = { kind: "exited"; report: ExitReport } | { kind: "lost"; reason: string };
 
 export type StartAnswer =

@@ -30,7 +30,7 @@ const plan: LauncherPlan = {
   rlimits: [{ resource: 7, soft: 1, hard: 2 }],
 };
 
-test("what would break the protocol is refused before it is sent", () => {
+test("a plan that would break the protocol is refused before it is sent", () => {
   expect(() => encodeStart(1, { ...plan, argv: ["a\0b"] })).toThrow(PlanRefused);
   expect(() => encodeStart(1, { ...plan, env: ["A=\0"] })).toThrow("zero byte");
   expect(() => encodeStart(1, { ...plan, argv: Array(protocol.ARGS_MAX + 1).fill("") })).toThrow("too many");
@@ -40,7 +40,7 @@ test("what would break the protocol is refused before it is sent", () => {
   expect(() => encodeStart(1, { ...plan, argv: [large] })).toThrow("too large");
 });
 
-test("bytes that are no frames are refused", () => {
+test("bytes that are not frames are refused", () => {
   expect(() => new FrameReader().push(Buffer.from([4, 0, 0, 0, 1]))).toThrow("is not possible");
   expect(() => new FrameReader().push(Buffer.from([255, 255, 255, 255]))).toThrow("is not possible");
   const liar = encodeSignal(1, 15);
@@ -48,7 +48,7 @@ test("bytes that are no frames are refused", () => {
   expect(() => new FrameReader().push(liar)).toThrow("longer than its frame");
 });
 
-test("a plan comes out of its frame as it went in", () => {
+test("a plan is read from its frame unchanged", () => {
   const [got] = new FrameReader().push(encodeStart(7, plan));
   expect(got).toMatchObject({ type: frame.START, id: 7 });
   // Repeated fields keep the last one, which is enough for answers, where none repeats.
@@ -63,14 +63,14 @@ test("a plan comes out of its frame as it went in", () => {
   expect(got!.fields.get(tag.MOUNT)!.readUInt32LE(18)).toBe(2 ** 32 - 2);
 });
 
-test("a plan that outgrows its first piece of memory arrives whole", () => {
+test("a plan that outgrows the first buffer arrives whole", () => {
   const argv = Array.from({ length: 5_000 }, (_, index) => `${index}-ü`);
   const [got] = new FrameReader().push(encodeStart(7, { ...plan, argv }));
   expect(fieldText(got!, tag.ARG)).toBe("4999-ü");
   expect(fieldText(got!, tag.STDERR_FILE)).toBe("/b");
 });
 
-test("frames are found however the bytes are cut", () => {
+test("frames are found at any cut of the bytes", () => {
   const bytes = Buffer.concat([encodeSignal(1, 15), encodeKill(2), encodeSignal(3, 9)]);
   for (let cut = 0; cut <= bytes.length; cut++) {
     const reader = new FrameReader();

@@ -30,10 +30,10 @@ type Waiting = {
 };
 
 const readyMs = 5_000;
-/** The launcher itself gives its jobs 10 s to die; after that it may be killed. */
+/** The launcher gives its jobs 10 s to die; after that it may be killed. */
 const stopMs = 12_000;
 const stderrCharsMax = 2_000;
-/** Only for a launcher whose last messages are held up; otherwise its end is known long before. */
+/** Only for a launcher whose last messages are delayed; otherwise its end is known long before. */
 const finalMessagesMs = 2_000;
 
 /** One running launcher process, and the jobs that it serves. When it dies, all of them are lost. */
@@ -55,7 +55,7 @@ export class LauncherLink {
   #stderr = "";
   #hasServed = false;
 
-  /** Resolves when the launcher has reported that it is ready, and that it uses our protocol version. */
+  /** Resolves when the launcher has reported that it is ready and uses this protocol version. */
   static async open(file: string, clock: Clock, onStalled: OnStalled = () => {}): Promise<LauncherLink> {
     const link = new LauncherLink(file, clock, onStalled);
     const timer = setTimeout(() => link.#die(`it was not ready within ${readyMs} ms`), readyMs);
@@ -69,7 +69,7 @@ export class LauncherLink {
 
   private constructor(file: string, clock: Clock, onStalled: OnStalled) {
     this.#onStalled = onStalled;
-    // Nothing of the worker's environment: the launcher reads none, so nobody can pass it any.
+    // An empty environment: the launcher reads none, so none can be passed to it.
     this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", "pipe"] });
     this.#socket = this.#child.stdio[3] as Socket;
     // `open` reports the failure; nothing else may wait for it.
@@ -123,7 +123,7 @@ export class LauncherLink {
     return waiting.start.promise;
   }
 
-  /** Opens a file beneath a directory, whatever links are put in its way. Rejects with the kernel's code. */
+  /** Opens a file beneath a directory, never through a link. Rejects with the kernel's code. */
   async openBeneath(dir: string, path: string, how: number): Promise<FileHandle> {
     if (this.#deathReason !== undefined) throw new LauncherLost(this.#deathReason);
     const id = this.#nextId();
@@ -186,7 +186,7 @@ export class LauncherLink {
       );
   }
 
-  /** Says that a job has started; a second time changes nothing. */
+  /** Reports that a job has started; a second call changes nothing. */
   #takeStarted(one: Frame): void {
     const waiting = this.#jobs.get(one.id);
     const pid = fieldU32(one, tag.PID) ?? 0;
@@ -215,7 +215,7 @@ export class LauncherLink {
     this.#forget(one.id);
   }
 
-  /** A job whose output was held until its end was never said to have started. */
+  /** A job whose output was held until its end had no STARTED. */
   #takeExited(one: Frame): void {
     this.#hasServed = true;
     this.#takeStarted(one);
@@ -261,9 +261,9 @@ export class LauncherLink {
     return this.#lastId;
   }
 
-  /** It has ended, but its last messages, and its exit status, may still be on the way. */
+  /** The launcher has ended, but its last messages and its exit status may still arrive. */
   #fade(reason: string): void {
-    // One more turn of the event loop: if the loop was blocked for that long, it has not read yet what has arrived.
+    // One more turn of the event loop: a loop that was blocked for that long has not read the last messages yet.
     this.#fadeTimer ??= setTimeout(() => setImmediate(() => this.#die(this.#fadeReason!)), finalMessagesMs);
     this.#fadeReason = reason;
   }

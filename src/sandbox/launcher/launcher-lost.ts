@@ -1,7 +1,7 @@
-/** There is no launcher to serve this. */
+/** No launcher is there to serve the call. */
 export class LauncherLost extends Error {
   readonly reason: string;
-  /** It had the plan, so nobody knows whether the program was executed. */
+  /** Whether it had the plan, so that the program may have been executed. */
   readonly mayHaveBegun: boolean;
 
   constructor(reason: string, { mayHaveBegun = false } = {}) {

@@ -18,7 +18,7 @@ export const protocol = {
   /** Of all masks of a job together. */
   MASK_BYTES_MAX: 1024 * 1024,
   STDIN_BYTES_MAX: 64 * 1024,
-  /** What is held of the output of one job, of both streams together. */
+  /** The most output of one job that is held, of both streams together. */
   HELD_BYTES_MAX: 32 * 1024,
   HOLD_MS_MAX: 1000,
   HOME_ENTRIES_MAX: 8,
@@ -158,7 +158,7 @@ export type MountStep = {
   source?: string;
 };
 
-/** `ioLift` is what lifts its I/O limit before it is removed, or empty if there is none. */
+/** `ioLift` is the value that lifts its I/O limit before it is removed; empty if there is none. */
 export type CgroupPlan = { path: string; ioLift: string };
 
 /** A directory that is made for a job with what is in it; `path` is on the host, those of the entries are relative to it. */
@@ -166,7 +166,7 @@ export type PlannedHome = { path: string; entries: readonly HomeEntry[] };
 /** A directory, or a file if it has content. */
 type HomeEntry = { path: string; content?: string };
 
-/** Everything that the launcher is told about a job. */
+/** The launcher's plan of a job. */
 export type LauncherPlan = {
   argv: readonly string[];
   /** NAME=value */
@@ -176,7 +176,7 @@ export type LauncherPlan = {
   ids?: { uid: number; gid: number };
   /** A new directory that is given to these ids with everything in it. */
   giveDir?: string;
-  /** The job's own: it is removed with the job. */
+  /** The job's own cgroup, which is removed with the job. */
   cgroup?: CgroupPlan;
   mounts: readonly MountStep[];
   hostname?: string;

@@ -27,7 +27,7 @@ const howBits = { read: openHow.READ, create: openHow.CREATE, directory: openHow
 
 /**
  * The one resident launcher of a worker. It is started when it is first needed; when it dies, the next call starts a
- * new one. One that dies without having served anything is not restarted before some time has passed, longer after each
+ * new one. A launcher that dies without having served a job is restarted only after a pause, which grows with each
  * failure, so that a launcher that cannot work here costs only a message from time to time. Why: ADR 0015.
  */
 export class Launcher {
@@ -52,7 +52,7 @@ export class Launcher {
     }
   }
 
-  /** By which right it builds cages. Rejects with LauncherLost. */
+  /** The rights with which it builds cages. Rejects with LauncherLost. */
   async rights(): Promise<CageRights> {
     return (await this.#current()).rights;
   }
@@ -63,8 +63,8 @@ export class Launcher {
   }
 
   /**
-   * Opens a file beneath a directory: never through a symbolic link, never outside, even while somebody moves things
-   * about. Rejects with the kernel's code (ENOENT, ELOOP, EXDEV, EEXIST …).
+   * Opens a file beneath a directory: never through a symbolic link and never outside, even while another process
+   * renames things. Rejects with the kernel's code (ENOENT, ELOOP, EXDEV, EEXIST …).
    */
   async openBeneath(
     dir: string,

@@ -2,7 +2,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PlannedHome } from "../launcher/launcher-protocol.ts";
 
-/** What a launcher does before it starts a process. A few calls that take microseconds: a thread would cost more. */
+/**
+ * Creates a job's home as the launcher does it, synchronously: a few calls that take microseconds cost less than a
+ * thread.
+ */
 export function makeHome({ path, entries }: PlannedHome): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   for (const entry of entries) {

@@ -17,7 +17,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("what may be the beginning of a secret is masked when the rest was cut off", async () => {
+test("a possible beginning of a secret is masked when the rest was cut off", async () => {
   const source = new PassThrough();
   const copy = copyMasked(source, file, ["hunter22"]);
   source.write("ready: hunter2");
@@ -27,7 +27,7 @@ test("what may be the beginning of a secret is masked when the rest was cut off"
   expect(written()).toBe("ready: *******");
 });
 
-test("what looked like the beginning of a secret is kept when the output ended there", async () => {
+test("a possible beginning of a secret is kept when the output ended there", async () => {
   const source = new PassThrough();
   const copy = copyMasked(source, file, ["hunter22"]);
   source.end("ready: hunter2");
@@ -35,7 +35,7 @@ test("what looked like the beginning of a secret is kept when the output ended t
   expect(written()).toBe("ready: hunter2");
 });
 
-test("a file that cannot be written or closed ends the copy, which says why", async () => {
+test("a file that cannot be written or closed ends the copy with the reason", async () => {
   const refuse = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
   const source = new PassThrough();
   const full = { writeFile: refuse("ENOSPC"), close: refuse("EIO") } as unknown as FileHandle;

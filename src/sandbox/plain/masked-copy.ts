@@ -7,11 +7,13 @@ import { Masker } from "./masker.ts";
 const restMs = 1_000;
 
 export type MaskedCopy = {
-  /** Call it when the process has ended. Resolves when all that it wrote is in the file, or with why it is not. */
+  /** Call it when the process has ended. Resolves when all output is in the file, or with the reason why it is not. */
   finish(): Promise<string | null>;
 };
 
-/** Copies what a process without a cage writes into a file, masked. In a cage the launcher does this. Why: ADR 0034. */
+/**
+ * Copies the output of a process without a cage into a file, masked. In a cage the launcher does this. Why: ADR 0034.
+ */
 export function copyMasked(source: Readable, file: FileHandle, masks: readonly string[]): MaskedCopy {
   const copied = copy(source, file, new Masker(masks));
   return {
@@ -36,7 +38,7 @@ async function copy(source: Readable, file: FileHandle, masker: Masker): Promise
   try {
     for await (const chunk of source) {
       await write(masker.push(chunk));
-      // As on a full disk: what is in the file so far is kept, and nothing more is read.
+      // For example a full disk: the file keeps what it has, and nothing more is read.
       if (failure !== null) break;
     }
   } catch {
@@ -44,7 +46,7 @@ async function copy(source: Readable, file: FileHandle, masker: Masker): Promise
     isCut = true;
   }
   source.destroy();
-  // What is held back may be the first half of a secret whose other half was cut off.
+  // The held bytes may be the first half of a secret whose other half was cut off.
   const rest = isCut || failure !== null ? masker.end().fill("*") : masker.end();
   await write(rest);
   await file.close().catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Masker, maskText } from "./masker.ts";
 
-test("A14: a text is masked wherever chunks are cut, also where texts overlap or hold each other", () => {
+test("A14: a text is masked at any cut of the chunks, even if texts overlap or contain each other", () => {
   const masks = ["hunter22", "22abc", "unte", "aaab"];
   const whole = "x hunter22abc aaaab hunter2 unter22ab";
   const expected = "x *********** a**** h****r2 ****r22ab";
@@ -15,7 +15,7 @@ test("A14: a text is masked wherever chunks are cut, also where texts overlap or
   }
 });
 
-test("A14: only what may be the beginning of a text waits", () => {
+test("A14: only a possible beginning of a text is held back", () => {
   const masker = new Masker(["hunter22"]);
   expect(String(masker.push(Buffer.from("ready: hunt")))).toBe("ready: ");
   expect(String(masker.push(Buffer.from("ing ")))).toBe("hunting ");

@@ -1,7 +1,7 @@
 const asterisk = "*";
 
 /**
- * Overwrites given texts with as many `*`, however the bytes are cut into chunks; the launcher does the same in C
+ * Overwrites given texts with as many `*`, at any cut into chunks; the launcher does the same in C
  * (launcher/output/mask.c). The end of a chunk that may be the beginning of a text is held back until more is known.
  * Why: ADR 0034.
  */
@@ -15,18 +15,18 @@ export class Masker {
     this.#masks = masks.map((mask) => Buffer.from(mask));
   }
 
-  /** What can be passed on by now. */
+  /** Adds a chunk; returns the bytes that can be passed on. */
   push(chunk: Uint8Array): Buffer {
     const raw = Buffer.concat([this.#held, chunk]);
     return this.#pass(raw, raw.length - this.#beginningBytes(raw));
   }
 
-  /** What was held back: nothing more comes. */
+  /** Returns the held bytes at the end of the stream. */
   end(): Buffer {
     return this.#pass(this.#held, this.#held.length);
   }
 
-  /** The same, masked: more would have come, and was cut off. */
+  /** Returns the held bytes masked, for a stream that was cut off. */
   endMasked(): Buffer {
     return this.end().fill(asterisk);
   }

@@ -16,18 +16,18 @@ function makeDir(mode: number): string {
   return dir;
 }
 
-test("A19: as root, a work dir that the jobs could not reach stops the start and is named", async () => {
+test("A19: as root, a work dir that jobs could not reach is refused by name at the start", async () => {
   const home = makeDir(0o700);
   const opened = openPlainSandbox({ workDir: join(home, "work"), uid: 0 });
   await expect(opened).rejects.toThrow(`who cannot enter ${home} (mode 0700); set WRIT_WORK_DIR`);
 });
 
-test("without root, processes run as whoever runs the worker, wherever their files are", async () => {
+test("without root, processes run as the worker's user, and any work dir is accepted", async () => {
   expect(await openPlainSandbox({ workDir: join(makeDir(0o700), "work"), uid: 1000 })).toBe(plainSandbox);
 });
 
 test.runIf(isRoot)(
-  `A19: as root, a process without a cage still runs as nobody, without groups, and has its own files${notRoot}`,
+  `A19: as root, a process without a cage still runs as the user nobody, without groups, and owns its files${notRoot}`,
   async () => {
     const root = join(makeDir(0o711), "work");
     const attemptDir = join(root, "jobs/job/1");

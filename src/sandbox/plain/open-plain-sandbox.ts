@@ -7,8 +7,8 @@ import { makeHome } from "./make-home.ts";
 import { plainIsolation, plainSandbox, startPlain } from "./plain-sandbox.ts";
 
 /**
- * Processes without a cage. A worker that runs as root starts even these as nobody, without any groups: whoever asks for
- * no isolation does not thereby hand the machine to every job.
+ * Opens the sandbox for processes without a cage. A root worker starts even these as the user nobody, without any
+ * groups: without isolation, jobs must still not control the machine.
  */
 export async function openPlainSandbox({ workDir, uid }: { workDir: string; uid: number }): Promise<Sandbox> {
   if (uid !== 0) return plainSandbox;
@@ -29,7 +29,7 @@ export async function openPlainSandbox({ workDir, uid }: { workDir: string; uid:
   };
 }
 
-/** A job is told absolute paths of its files, so it must be able to get there. */
+/** A job receives absolute paths of its files, so it must be able to reach them. */
 async function checkWay(workDir: string): Promise<void> {
   for (let dir = dirname(workDir); ; dir = dirname(dir)) {
     const { mode } = await stat(dir);
@@ -44,12 +44,12 @@ async function checkWay(workDir: string): Promise<void> {
   }
 }
 
-/** From the work dir down to what holds the job's own directory: to be entered, but not to be listed. */
+/** Makes the directories between the work dir and the job's own enterable, but not listable. */
 async function openWay(workDir: string, jobDir: string): Promise<void> {
   for (let dir = dirname(jobDir); dir.startsWith(workDir); dir = dirname(dir)) await chmod(dir, 0o711);
 }
 
-/** The directory is fresh, and only the worker has written to it. */
+/** Gives a directory to the job. It is fresh, and only the worker has written to it. */
 async function give(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   for (const { parentPath, name } of entries) await lchown(join(parentPath, name), cageIds.uid, cageIds.gid);

@@ -35,13 +35,13 @@ export const plainSandbox: Sandbox = {
   close: async () => {},
 };
 
-/** What is recorded of a process without a cage, but for the parts that it has after all. */
+/** The record of a process without a cage, with the parts that it has nevertheless. */
 export function plainIsolation(applied: readonly PartName[] = []): Isolation {
   const missing = noParts.filter((part) => !applied.includes(part)).map((part) => ({ part, why: noCage }));
   return { level: "none", applied: [...applied], missing };
 }
 
-/** A process without a cage, for those who accept that. */
+/** Starts a process without a cage. */
 export async function startPlain(
   plan: LaunchPlan,
   isolation: Isolation,
@@ -56,7 +56,8 @@ export async function startPlain(
   try {
     input = plan.stdinFile === undefined ? undefined : await open(plan.stdinFile, "r");
     const child = spawnChild(plan, { outputs, input }, ids);
-    // Node does not throw for a missing command: it returns a child without a pid, and reports why a moment later.
+    // Node does not throw for a missing command: it returns a child without a pid, and reports the reason a moment
+    // later.
     if (child.pid === undefined) return neverStarted(await spawnErrorOf(child), isolation);
     copies = maskedCopies(plan, child, outputs);
     return superviseChild(plan, isolation, { child, pid: child.pid, copies });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, test, vi } from "vitest";
 import { findTree, killProcessTree, signalProcessGroup } from "./process-tree.ts";
 
-test("processes that are another user's by now are left, and the others end", async () => {
+test("processes that have become another user's are left, and the others end", async () => {
   const shell = spawn("sh", ["-c", "sleep 1000 & sleep 1000 & echo; wait; exec sleep 1000"], {
     detached: true,
     stdio: ["ignore", "pipe", "ignore"],
@@ -17,7 +17,7 @@ test("processes that are another user's by now are left, and the others end", as
   });
   try {
     expect(await killProcessTree(pid)).toBe(false);
-    // What was killed may still be there for a moment.
+    // A killed process may still exist for a moment.
     await expect.poll(() => findTree(pid)).toEqual([pid]);
     expect(() => signalProcessGroup(pid, "SIGTERM")).not.toThrow();
   } finally {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { hasCode } from "../../core/errors.ts";
 
-// Each round kills what was started while the one before was looking; a fork bomb can only be stopped with a cgroup.
+// Each round kills processes that were started during the one before; a fork bomb can only be stopped with a cgroup.
 const roundsMax = 20;
 
 /** Signals a process group; one that is gone, or has only processes of another user, is not an error. */
@@ -15,8 +15,8 @@ export function signalProcessGroup(pid: number, signal: NodeJS.Signals): void {
 
 /**
  * Kills the group, and everything else of its session or its descendants that can still be found. A process that has
- * left the session and lost its parent cannot be found this way: only a cage holds those. False if one of them belongs to
- * another user by now, as after sudo, and cannot be ended by us.
+ * left the session and lost its parent cannot be found this way: only a cage holds those. Resolves with false if one of
+ * them has become another user's, as after sudo, and cannot be ended by this worker.
  */
 export async function killProcessTree(pid: number): Promise<boolean> {
   let isAllOurs = true;
@@ -68,7 +68,7 @@ async function readRow(pid: string): Promise<ProcessRow | undefined> {
   }
 }
 
-/** False if it is another user's. */
+/** Returns false if the process belongs to another user. */
 function killOne(pid: number): boolean {
   try {
     process.kill(pid, "SIGKILL");

@@ -24,10 +24,10 @@ export function watchSizes(
       watcher.on("error", () => {});
       watchers.push(watcher);
     } catch {
-      // As above: the host has no watches left, and the job should not suffer for that.
+      // As above: the host has no watches left, which must not fail the job.
     }
   }
-  // What was written before the watch began caused no event.
+  // Bytes that were written before the watch began caused no event.
   for (const path of paths) look(path);
   return { close };
 }

@@ -65,7 +65,7 @@ function differsInOwn(submission: JobSubmission, other: JobSubmission): boolean 
 
 type Own = { key: string; givenKey: string; id: string; params: string };
 
-/** A text that is the same for all jobs but for some places: before each place, and after the last, stands a literal. */
+/** A text that is the same for all jobs except at some places: a literal is before each place, and after the last. */
 type CutText = { literals: string[]; places: (keyof Own)[] };
 
 type Template = { job: NewJob; document: CutText; request: CutText };

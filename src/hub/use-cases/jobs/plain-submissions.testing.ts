@@ -71,7 +71,7 @@ function randomNumbers(seed: number): Random {
 }
 
 function batchText(random: Random): string {
-  // In every other batch the jobs are alike but for what each has for itself.
+  // In every other batch the jobs differ only in fields of their own.
   const alike = random(2) === 0 ? membersOf(random) : null;
   const jobs = Array.from({ length: 1 + random(4) }, () => jobText(random, alike ?? membersOf(random)));
   return `{"jobs":[${jobs.join(",")}]}`;
