@@ -104,23 +104,30 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     "worker started",
   );
   const over = engine.over.finally(close);
+  return { workerId: settings.workerId, warnings, ...waysToEnd(engine, over, hurry) };
+}
+
+/** How a running worker is stopped and awaited. `over` settles when the engine has stopped and all is closed. */
+function waysToEnd(
+  engine: WorkerEngine,
+  over: WorkerEngine["over"],
+  hurry: AbortController,
+): Pick<RunningWorker, "done" | "stop" | "stopNow"> {
   const done = over.then((refusal) => {
     if (refusal !== undefined) throw refusal;
   });
-  // A caller that does not read \`done\` gets the error from \`over\` in \`stop\`, so it is not unhandled here.
+  // A caller that does not read `done` gets the error from `over` in `stop`, so it is not unhandled here.
   done.catch(() => {});
   return {
-    workerId: settings.workerId,
-    warnings,
     done,
     stop: async () => {
-      // \`over\` rejects with the same error.
+      // `over` rejects with the same error.
       engine.stop().catch(() => {});
       await over;
     },
     stopNow: async () => {
       hurry.abort();
-      // \`over\` rejects with the same error.
+      // `over` rejects with the same error.
       engine.stopNow().catch(() => {});
       await over;
     },

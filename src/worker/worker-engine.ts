@@ -232,18 +232,15 @@ export class WorkerEngine {
   #giveUp(error: WritError): void {
     this.#parts.logger.info({ err: error }, "the worker stops: the hub does not accept its token");
     this.#refusal = error;
-    // \`over\` rejects with the same error.
+    // `over` rejects with the same error.
     void this.stopNow().catch(() => {});
   }
 
-  /**
-   * Stops because another process has registered with this name and gets the jobs now. This one finishes its jobs; its
-   * leases stay valid.
-   */
+  /** Another process with this name gets the jobs now: this one finishes its jobs, whose leases stay valid. */
   #giveWay(error: WritError): void {
     this.#parts.logger.info({ err: error }, "the worker stops: another process has its name");
     this.#refusal = error;
-    // \`over\` rejects with the same error.
+    // `over` rejects with the same error.
     void this.stop().catch(() => {});
   }
 

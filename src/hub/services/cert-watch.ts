@@ -119,7 +119,7 @@ function followAuthorities(deps: CertWatchDeps, tls: HubTls): () => Promise<void
   const { logger, rpc, settings, home } = deps;
   const path = authoritiesPath(home, settings);
   return followFiles({
-    // The folder itself too, because files are added and removed. If it cannot be read, \`take\` reports why.
+    // The folder itself too, because files are added and removed. If it cannot be read, `take` reports why.
     files: async () => [path, ...(await authorityFiles(path).catch(() => []))],
     async take() {
       const clientAuthorities = await readClientAuthorities(path);

@@ -39,7 +39,7 @@ export async function findGone(deps: HubDeps, files: readonly StoredObject[]): P
       if (!(await hasBytes(deps, file).catch(() => true))) gone.add(file.id);
     }
   };
-  // \`stop\` ends the wait when all answers have arrived.
+  // `stop` ends the wait when all answers have arrived.
   const late = deps.clock.sleep(listMs, stop.signal).catch(() => {});
   const lines = Promise.all(Array.from({ length: Math.min(asksAtOnce, files.length) }, line));
   await Promise.race([lines, late]);
