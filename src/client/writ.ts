@@ -1,14 +1,11 @@
-import type { z } from "zod";
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { adminRoutes } from "../contract/routes/admin-routes.ts";
-import { auditRoutes } from "../contract/routes/audit-routes.ts";
 import { jobRoutes } from "../contract/routes/job-routes.ts";
-import { type HealthView as Health, probeRoutes } from "../contract/routes/probe-routes.ts";
-import type { tokenRequest } from "../contract/shapes/admin-shapes.ts";
 import type { ReceiptView } from "../contract/shapes/trust-view-shapes.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
 import { Files } from "./files/files.ts";
 import { Fleet } from "./fleet.ts";
+import { HubClient } from "./hub/hub-client.ts";
 import { HubConnection } from "./hub/hub-connection.ts";
 import { type FollowEventsOptions, followEvents } from "./jobs/follow-events.ts";
 import { JobFailure } from "./jobs/job-failure.ts";
@@ -27,24 +24,14 @@ import { optionsFromEnvironment, type WritOptions, writOptions } from "./options
 import { type StreamOutputOptions, streamOutput, streamOutputOptions } from "./output/stream-output.ts";
 import type {
   Accepted,
-  AuditFilter,
-  AuditRecord,
   BulkOutcome,
-  Hubs,
-  Identity,
   Job,
   JobEvent,
   JobInput,
   JobSummary,
   ListFilter,
-  LockdownState,
-  NewToken,
-  ShownSetting,
-  SigningKey,
   SubmitOptions,
   TimelineEvent,
-  Token,
-  TokenInput,
   Why,
   Worker,
 } from "./shapes.ts";
@@ -55,8 +42,8 @@ export type EventsOptions = Omit<FollowEventsOptions, "onOpen" | "onLost">;
 
 const eventsOptions: OptionNames<EventsOptions> = { lastEventId: true, jobId: true, signal: true };
 
-/** A client of a hub. Every refusal is a WritError with the hub's code. */
-export class Writ {
+/** A client of a hub: its jobs, and by `HubClient` the hub itself. Every refusal is a WritError with the hub's code. */
+export class Writ extends HubClient {
   readonly #hub: HubConnection;
   readonly #queue: SubmitQueue;
   readonly #waits: JobWaits;
@@ -67,7 +54,9 @@ export class Writ {
 
   constructor(options: WritOptions) {
     checkOptions("Writ", options, writOptions);
-    this.#hub = new HubConnection(options);
+    const hub = new HubConnection(options);
+    super(hub);
+    this.#hub = hub;
     this.fleet = new Fleet(this.#hub);
     this.files = new Files(this.#hub);
     this.#queue = new SubmitQueue(this.#hub);
@@ -254,112 +243,9 @@ export class Writ {
     return (await this.#hub.call(adminRoutes.listWorkers, {})).body;
   }
 
-  /** The secret of the new token is only in this response. */
-  async createToken(token: TokenInput): Promise<NewToken> {
-    const body = wireNames(token) as z.input<typeof tokenRequest>;
-    return (await this.#hub.call(adminRoutes.createToken, { body })).body;
-  }
-
-  /** A code that logs a browser in as this client, once and within a minute. */
-  async createLoginCode(): Promise<{ code: string; expires_in_sec: number }> {
-    return (await this.#hub.call(adminRoutes.createLoginCode, {})).body;
-  }
-
-  async tokens(): Promise<Token[]> {
-    return (await this.#hub.call(adminRoutes.listTokens, {})).body;
-  }
-
-  /** Exchanges this client's own token for a new one; the old one is no longer valid. */
-  async refreshToken(options: { expiresInSec?: number | undefined } = {}): Promise<NewToken> {
-    return (await this.#hub.call(adminRoutes.refreshToken, { body: wireNames(options) })).body;
-  }
-
-  async revokeToken(id: string): Promise<void> {
-    await this.#hub.call(adminRoutes.revokeToken, { params: { id } });
-  }
-
-  /** The public keys that jobs are signed with. */
-  async keys(): Promise<SigningKey[]> {
-    return (await this.#hub.call(adminRoutes.listKeys, {})).body.keys;
-  }
-
-  /** Creates a new signing key. In an emergency the old one ends with the notice, and its leases with it. */
-  async rotateKeys(
-    options: { emergency?: boolean | undefined; noticeSec?: number | undefined } = {},
-  ): Promise<SigningKey> {
-    return (await this.#hub.call(adminRoutes.rotateKeys, { body: wireNames(options) })).body;
-  }
-
-  /** Revokes a replaced key; with `now`, every lease that it signed is void too. */
-  async revokeKey(id: string, options: { now?: boolean } = {}): Promise<SigningKey> {
-    return (await this.#hub.call(adminRoutes.revokeKey, { params: { id }, body: options })).body;
-  }
-
   /** The receipt of the last attempt that has one, with everything needed to check it. */
   async receipt(id: string): Promise<ReceiptView> {
     return (await this.#hub.call(jobRoutes.getReceipt, { params: { id } })).body;
-  }
-
-  /** Matching records of the audit trail, newest first, from the hub's database and its files. */
-  async *audit(filter: AuditFilter = {}, options: { pageSize?: number } = {}): AsyncGenerator<AuditRecord> {
-    checkOptions("audit", options, { pageSize: true });
-    const { pageSize = 200 } = options;
-    let cursor: number | undefined;
-    do {
-      const query = { ...wireNames(filter), limit: pageSize, cursor };
-      const { body, header } = await this.#hub.call(auditRoutes.searchAudit, { query });
-      yield* body;
-      const next = header("x-next-cursor");
-      cursor = next === undefined ? undefined : Number(next);
-    } while (cursor !== undefined);
-  }
-
-  /** The settings of the hub, without secrets. */
-  async settings(): Promise<ShownSetting[]> {
-    return (await this.#hub.call(adminRoutes.listSettings, {})).body;
-  }
-
-  /** The database, and the hubs that serve it. */
-  async hubs(): Promise<Hubs> {
-    return (await this.#hub.call(adminRoutes.listHubs, {})).body;
-  }
-
-  /** Whether the hub works, is locked, and reaches its MQTT broker. */
-  async health(): Promise<Health> {
-    return (await this.#hub.call(probeRoutes.getHealth, {})).body;
-  }
-
-  async lockdown(): Promise<LockdownState> {
-    return (await this.#hub.call(auditRoutes.getLockdown, {})).body;
-  }
-
-  /** Stops all claims, and stops running jobs and puts them back, until somebody lifts the lockdown. */
-  async lockDown(reason: string): Promise<void> {
-    await this.#hub.call(auditRoutes.lockDown, { body: { reason } });
-  }
-
-  /** Of one tenant, or of the hub. */
-  async liftLockdown(tenantId?: string): Promise<void> {
-    await this.#hub.call(auditRoutes.liftLockdown, { query: { tenant_id: tenantId } });
-  }
-
-  async whoAmI(): Promise<Identity> {
-    return (await this.#hub.call(adminRoutes.getSession, {})).body;
-  }
-
-  /** The addresses that this client may use. */
-  async hubUrls(): Promise<string[]> {
-    return (await this.#hub.find()).urls;
-  }
-
-  /** The addresses at which other machines reach the hub, as far as is known here. */
-  async publicUrls(): Promise<string[]> {
-    return (await this.#hub.find()).publicUrls;
-  }
-
-  /** The one of them that answered last, or that will be called first. */
-  currentHub(): Promise<string> {
-    return this.#hub.currentUrl();
   }
 
   async #submitDefined(
@@ -369,11 +255,6 @@ export class Writ {
   ): Promise<Accepted> {
     checkSubmitOptions(options);
     return this.#queue.submit(await describe(job, params, options));
-  }
-
-  /** Closes the idle connections; later calls are refused. */
-  close(): void {
-    this.#hub.close();
   }
 }
 

@@ -43,7 +43,7 @@ async function renewLeases({ store, outputs, clock, settings, logger }: HubDeps)
   const { extended } = await store.graceLeases({ nowMs: clock.nowMs(), leaseMs: settings.leaseMs });
   if (extended.length > 0)
     logger.info({ extended: extended.length }, "leases that survived the restart were extended");
-  outputs.assumeUnsynced(extended);
+  outputs.appended.assumeUnsynced(extended);
 }
 
 /** A key may have been revoked in an emergency by a hub that died before it took back the leases made with it. */

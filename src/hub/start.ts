@@ -127,7 +127,7 @@ async function startSeated(
   const deps = await openDeps({ ...start, clock, settings, logger, seat, inUse });
   const close = async (): Promise<void> => {
     await deps.objects.close();
-    await deps.outputs.close();
+    await deps.outputs.appended.close();
     await deps.leadership.stop();
     await deps.store.close();
     lock.release();

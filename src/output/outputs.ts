@@ -79,6 +79,9 @@ export type Outputs = {
   close(): Promise<void>;
 };
 
+/** The part of the interface that readers use. */
+export type ReadableOutputs = Pick<Outputs, "sizes" | "read" | "follow">;
+
 export type AttemptName = { jobId: string; attempt: number };
 export type OutputName = AttemptName & { stream: OutputStream };
 export type StreamSizes = Record<OutputStream, number>;

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SmallOutput } from "../../src/core/jobs/small-output.ts";
 import { FolderOutputs } from "../../src/output/folder/folder-outputs.ts";
 import { KeptOutputs } from "../../src/output/kept-outputs.ts";
+import type { Outputs, ReadableOutputs } from "../../src/output/outputs.ts";
 import { describeOutputs } from "./describe-outputs.ts";
 
 /** What the store knows; test/store-contract checks how it comes there. */
@@ -18,11 +19,30 @@ function createPlace() {
   const root = mkdtempSync(join(tmpdir(), "writ-outputs-"));
   return {
     open: () => new KeptOutputs(new FolderOutputs(root), store),
+    openWhole: () => wholeOf(new KeptOutputs(new FolderOutputs(root), store)),
     remove: () => rmSync(root, { recursive: true, force: true }),
   };
 }
 
-describeOutputs("a folder beside a store that has none", createPlace);
+/** The outputs as the contract expects them: read through both, everything else in the driver. */
+function wholeOf(kept: KeptOutputs): Outputs {
+  const read: ReadableOutputs = {
+    sizes: (attempt) => kept.sizes(attempt),
+    read: (output, range) => kept.read(output, range),
+    follow: (output, options) => kept.follow(output, options),
+  };
+  return new Proxy(kept.appended, {
+    get: (appended, name: keyof Outputs) => {
+      if (name === "sizes" || name === "read" || name === "follow") return read[name];
+      return typeof appended[name] === "function" ? appended[name].bind(appended) : undefined;
+    },
+  });
+}
+
+describeOutputs("a folder beside a store that has none", () => {
+  const { openWhole: open, remove } = createPlace();
+  return { open, remove };
+});
 
 describe("outputs that the store has kept with an end", () => {
   let place: ReturnType<typeof createPlace>;
@@ -35,7 +55,7 @@ describe("outputs that the store has kept with an end", () => {
   });
   afterEach(async () => {
     small = null;
-    await outputs.close();
+    await outputs.appended.close();
     place.remove();
   });
 
@@ -47,7 +67,7 @@ describe("outputs that the store has kept with an end", () => {
 
   test("are read in any range like others, and have their sizes", async () => {
     expect(await outputs.sizes(stdout)).toEqual({ stdout: 5, stderr: 0 });
-    expect(await outputs.appendedSizes(stdout)).toEqual({ stdout: 0, stderr: 0 });
+    expect(await outputs.appended.sizes(stdout)).toEqual({ stdout: 0, stderr: 0 });
     expect(await text(outputs.read(stdout, { start: 0, end: 5 }))).toBe("hello");
     expect(await text(outputs.read(stdout, { start: 1, end: 3 }))).toBe("el");
     expect(await text(outputs.read(stdout, { start: 5, end: 5 }))).toBe("");

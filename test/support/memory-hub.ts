@@ -59,7 +59,7 @@ export async function startMemoryHub(
     async stop() {
       await stopAll(services);
       await deps.objects.close();
-      await deps.outputs.close();
+      await deps.outputs.appended.close();
       await deps.store.close();
     },
   });

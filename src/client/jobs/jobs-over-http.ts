@@ -7,12 +7,8 @@ import { isOver, type JobStatus } from "../../core/jobs/job-status.ts";
 import { filterOfState } from "../../core/jobs/state-names.ts";
 import { HubConnection } from "../hub/hub-connection.ts";
 import type { WritOptions } from "../options.ts";
-import {
-  type AttemptChunk,
-  type OutputPosition,
-  type StreamAttemptsOptions,
-  streamAttempts,
-} from "../output/stream-attempts.ts";
+import { outputOverHttp } from "../output/output-over-http.ts";
+import { type AttemptChunk, type StreamAttemptsOptions, streamAttempts } from "../output/stream-attempts.ts";
 import {
   type CallOptions,
   type Jobs,
@@ -63,10 +59,7 @@ export class JobsOverHttp implements Jobs {
   }
 
   stream(jobId: string, options: StreamAttemptsOptions = {}): AsyncGenerator<AttemptChunk> {
-    const { clock, random } = this.#hub;
-    const status = (signal: AbortSignal) => this.status(jobId, { signal });
-    const read = (position: OutputPosition, signal: AbortSignal) => this.#read(jobId, position, signal);
-    return streamAttempts({ clock, random, status, read }, options);
+    return streamAttempts(outputOverHttp(this.#hub, jobId), options);
   }
 
   list(filter: RpcListFilter = {}, options?: CallOptions & { pageSize?: number }): AsyncGenerator<JobStatus> {
@@ -98,19 +91,6 @@ export class JobsOverHttp implements Jobs {
 
   close(): void {
     this.#hub.close();
-  }
-
-  async *#read(jobId: string, { stream, offset, attempt }: OutputPosition, signal: AbortSignal) {
-    const params = { id: jobId, stream };
-    const query = { offset, attempt, follow: true };
-    const answer = await this.#hub.stream(jobRoutes.readOutput, { params, query }, signal);
-    // The hub has answered, though a job that writes nothing sends nothing.
-    yield { data: new Uint8Array(), offset };
-    let at = offset;
-    for await (const data of answer.body) {
-      yield { data, offset: at };
-      at += data.length;
-    }
   }
 }
 

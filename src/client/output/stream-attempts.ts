@@ -29,15 +29,19 @@ export type StreamAttemptsOptions = {
 export type OutputPosition = { stream: OutputStream; attempt: number; offset: number };
 
 /** How to ask for the job and for its output: from a position until the attempt has ended. */
-type StreamDeps = {
+export type StreamDeps = {
   clock: Clock;
   random: () => number;
   /** Whether the hub has answered another call of this client: then it is away when it does not answer this one. */
   hasAnswered?: boolean;
   status(signal: AbortSignal): Promise<JobStatus>;
+  /** Whether `read` of attempt 0 reads the latest attempt and names it, so that the job need not be asked for first. */
+  namesAttempt?: boolean;
   /** A chunk without data only shows that the hub has answered. */
-  read(position: OutputPosition, signal: AbortSignal): AsyncIterable<{ data: Uint8Array; offset: number }>;
+  read(position: OutputPosition, signal: AbortSignal): AsyncIterable<ReadChunk>;
 };
+
+type ReadChunk = { data: Uint8Array; offset: number; attempt?: number | undefined };
 
 /**
  * The bytes of a job's output, each exactly once, with the attempt they belong to. After a broken connection or a
@@ -64,7 +68,7 @@ export async function* streamAttempts(
       offset: options.offset ?? 0,
       isNext: false,
     };
-    if (!follow || options.attempt === undefined) {
+    if (!follow || (options.attempt === undefined && deps.namesAttempt !== true)) {
       const first = await deps.status(signal);
       source.pace.answered();
       // A job that was not claimed yet has no attempt; a follower means the first one.
@@ -86,6 +90,7 @@ export async function* streamAttempts(
 }
 
 type StreamPosition = {
+  /** 0 until it is known which one is the latest. */
   attempt: number;
   offset: number;
   /** Whether it is an attempt that was expected after another one. It may never come. */
@@ -111,6 +116,7 @@ async function* readAttempt(
       yield* readOn(source, position);
       const job = await deps.status(signal);
       pace.answered();
+      position.attempt ||= job.attempt;
       if (isComplete(source, { ...position, from }, job)) return job;
       await pace.pause(signal);
     } catch (error) {
@@ -152,8 +158,10 @@ function neverStarted({ attempt }: StreamPosition, job: JobStatus): WritError {
 
 async function* readOn(source: AttemptStream, position: StreamPosition): AsyncGenerator<AttemptChunk> {
   const { deps, stream, signal, pace } = source;
-  for await (const { data, offset } of deps.read({ ...position, stream }, signal)) {
+  for await (const { data, offset, attempt } of deps.read({ ...position, stream }, signal)) {
     pace.answered();
+    // From here on it is this attempt, even if another one begins before the connection breaks.
+    position.attempt ||= attempt ?? 0;
     const fresh = withoutKnown(data, offset, position);
     if (fresh.length === 0) continue;
     const from = position.offset;
@@ -184,7 +192,7 @@ function isComplete(
   job: JobStatus,
 ): boolean {
   if (job.attempt > position.attempt) return position.offset === position.from;
-  if (job.attempt < position.attempt) return isOver(job);
+  if (job.attempt === 0 || job.attempt < position.attempt) return isOver(job);
   // The processes of a stopped job may be dead before all of its output has arrived: then it has not ended yet.
   if (job.state === "RUNNING" || (job.state === "STOPPED" && job.ended_at === null)) return false;
   return position.offset >= sizeOf(source, job);

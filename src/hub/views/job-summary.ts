@@ -3,7 +3,7 @@ import { type DocumentSummary, summarizeDocument } from "../../contract/document
 import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import type { Identity } from "../../core/identity.ts";
 import { isEnded } from "../../core/jobs/job.ts";
-import type { Outputs } from "../../output/outputs.ts";
+import type { ReadableOutputs } from "../../output/outputs.ts";
 import type { CutField, ListedJob } from "../../store/jobs/job-list.ts";
 import { jobFields, noFacts } from "./job-view.ts";
 import { StoredParts } from "./stored-parts.ts";
@@ -13,7 +13,7 @@ import { StoredParts } from "./stored-parts.ts";
  * Why: ADR 0031.
  */
 export async function jobSummary(
-  outputs: Outputs,
+  outputs: ReadableOutputs,
   listed: ListedJob,
   identity: Identity,
 ): Promise<JobSummary> {

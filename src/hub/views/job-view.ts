@@ -6,13 +6,17 @@ import { type Identity, mayReadHidden } from "../../core/identity.ts";
 import { executionTimeMs, shownUsage } from "../../core/jobs/execution-time.ts";
 import type { JobRecord } from "../../core/jobs/job.ts";
 import { isStopped } from "../../core/jobs/state-names.ts";
-import type { Outputs } from "../../output/outputs.ts";
+import type { ReadableOutputs } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { StoredParts } from "./stored-parts.ts";
 import { writtenOutput } from "./written-output.ts";
 
 /** A job as this caller may see it. Damaged parts are null or empty, and named in `damaged`. Why: ADR 0029. */
-export async function jobView(outputs: Outputs, stored: StoredJob, identity: Identity): Promise<JobView> {
+export async function jobView(
+  outputs: ReadableOutputs,
+  stored: StoredJob,
+  identity: Identity,
+): Promise<JobView> {
   const { job } = stored;
   const parts = new StoredParts(stored.damaged);
   const facts = parts.read("document", stored.document, (text) =>
@@ -121,7 +125,7 @@ function masked(value: unknown): unknown {
 }
 
 /** How much the latest attempt has written, whether or not it still exists. */
-async function outputView(outputs: Outputs, stored: StoredJob): Promise<JobView["output"]> {
+async function outputView(outputs: ReadableOutputs, stored: StoredJob): Promise<JobView["output"]> {
   const { sizes, lost } = await writtenOutput(outputs, stored, stored.job.attempt);
   return {
     ...sizes,

@@ -1,6 +1,6 @@
 import { isActive, isEnded, type JobRecord } from "../../core/jobs/job.ts";
 import { type OutputStream, outputStreams } from "../../core/jobs/output-stream.ts";
-import type { Outputs, StreamSizes } from "../../output/outputs.ts";
+import type { ReadableOutputs, StreamSizes } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 
 export type WrittenOutput = {
@@ -19,7 +19,7 @@ const nothing: StreamSizes = { stdout: 0, stderr: 0 };
  * worker may still send the output of an attempt that has not ended, so that is not lost yet.
  */
 export async function writtenOutput(
-  outputs: Outputs,
+  outputs: ReadableOutputs,
   { job, output }: Pick<StoredJob, "job" | "output">,
   attempt: number,
 ): Promise<WrittenOutput> {

@@ -11,6 +11,6 @@ export function createOutputCompactor({
 }: Pick<HubDeps, "outputs" | "clock" | "failures">): Service {
   const onError = (error: unknown) => failures.error(error, "older output could not be moved");
   return repeat({ name: "output compactor", intervalMs: roundMs, clock, onError }, (signal) =>
-    outputs.compact(signal),
+    outputs.appended.compact(signal),
   );
 }

@@ -38,7 +38,7 @@ export class OutputSurvey {
   }
 
   async #nextPage(): Promise<string[] | undefined> {
-    this.#pages ??= this.#deps.outputs.listJobs();
+    this.#pages ??= this.#deps.outputs.appended.listJobs();
     try {
       return (await this.#pages.next()).value;
     } catch (error) {
@@ -60,12 +60,13 @@ export class OutputSurvey {
 
   async #recordOrRemove({ jobId, isNoted, droppedThrough }: Note): Promise<void> {
     const { outputs, outputTally } = this.#deps;
-    const attempts = await outputs.listAttempts(jobId);
+    const attempts = await outputs.appended.listAttempts(jobId);
     const dropped = attempts.filter((attempt) => attempt <= droppedThrough);
-    if (dropped.length > 0) this.#left.add({ jobId, remove: () => outputs.removeAttempts(jobId, dropped) });
+    if (dropped.length > 0)
+      this.#left.add({ jobId, remove: () => outputs.appended.removeAttempts(jobId, dropped) });
     if (isNoted) return;
     for (const attempt of attempts.filter((one) => one > droppedThrough)) {
-      const sizes = await outputs.sizes({ jobId, attempt });
+      const sizes = await outputs.appended.sizes({ jobId, attempt });
       for (const stream of outputStreams) {
         if (sizes[stream] > 0) outputTally.set({ jobId, attempt, stream }, sizes[stream]);
       }

@@ -42,7 +42,14 @@ async function startRetention(isBroken: (jobId: string) => boolean) {
   const settings = { jobRetentionDays: 30, deadLetterDays: 7, auditHotDays: 3650, auditColdDays: 3650 };
   const logger = { ...silentLogger, error: (what: object, text: string) => logged.push({ ...what, text }) };
   const failures = failuresIn(logger as never);
-  const deps = { store: scene().store, outputs: { remove }, settings, clock, failures, auditDir: folder };
+  const deps = {
+    store: scene().store,
+    outputs: { appended: { remove } },
+    settings,
+    clock,
+    failures,
+    auditDir: folder,
+  };
   const service = createRetention(deps as never);
   await service.start();
   onTestFinished(async () => {

@@ -25,7 +25,7 @@ export function createRetention(deps: HubDeps): Service {
         limit: itemsPerTurn,
         nowMs,
       });
-      for (const jobId of removed) left.add({ jobId, remove: () => deps.outputs.remove(jobId) });
+      for (const jobId of removed) left.add({ jobId, remove: () => deps.outputs.appended.remove(jobId) });
       await left.removeAll();
       if (removed.length < itemsPerTurn) break;
     }

@@ -43,7 +43,7 @@ async function startStorage(outputTally: OutputTally, isBroken: (jobId: string) 
   const leadership = { isLeader: true };
   const service = createStorage({
     store,
-    outputs,
+    outputs: { appended: outputs },
     outputTally,
     settings,
     clock,

@@ -36,8 +36,8 @@ export function createStorage(deps: Deps): Service {
     if (rounds++ % roundsUntilAgain === 0) await left.removeAll();
     if (deps.leadership.isLeader) await survey.step(signal);
     await outputTally.noteAll();
-    await deps.outputs.syncOverdue(signal);
-    const ceiling = deps.settings.maxStorageBytes ?? (await ceilingOf(deps.outputs));
+    await deps.outputs.appended.syncOverdue(signal);
+    const ceiling = deps.settings.maxStorageBytes ?? (await ceilingOf(deps.outputs.appended));
     if (outputTally.keptBytes > ceiling && deps.leadership.isLeader)
       await makeRoom(deps, { ceiling, signal, left });
     const wasOver = isOver;
@@ -75,7 +75,7 @@ async function makeRoom(
     deps.outputTally.keptBytes = keptBytes;
     // The store first: listed output that is gone would be an error, while leftover output only wastes space.
     for (const { jobId, attempts } of dropped) {
-      left.add({ jobId, remove: () => deps.outputs.removeAttempts(jobId, attempts) });
+      left.add({ jobId, remove: () => deps.outputs.appended.removeAttempts(jobId, attempts) });
     }
     await left.removeAll();
     jobs += dropped.length;

@@ -72,7 +72,7 @@ export class StrayOutputs {
   async #remove(jobId: string): Promise<boolean> {
     const { outputs, failures } = this.#deps;
     try {
-      await outputs.remove(jobId);
+      await outputs.appended.remove(jobId);
       return true;
     } catch (error) {
       failures.error(error, "the output of a deleted job could not be removed", { job_id: jobId });

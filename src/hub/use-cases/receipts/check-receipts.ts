@@ -120,7 +120,7 @@ async function outputHashes(
 ): Promise<Record<OutputStream, string>> {
   if (smallOutput !== undefined)
     return { stdout: hashBytes(smallOutput.stdout), stderr: hashBytes(smallOutput.stderr) };
-  const sizes = await deps.outputs.appendedSizes({ jobId: id, attempt });
+  const sizes = await deps.outputs.appended.sizes({ jobId: id, attempt });
   if (sizes.stdout + sizes.stderr === 0) return { stdout: emptySha256, stderr: emptySha256 };
   const hashOf = (stream: OutputStream) => outputHash(deps, { jobId: id, attempt, stream }, sizes[stream]);
   return { stdout: await hashOf("stdout"), stderr: await hashOf("stderr") };

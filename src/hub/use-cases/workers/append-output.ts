@@ -13,7 +13,7 @@ export async function appendOutput(
   const { job } = await findHeldJob(deps, call);
   await checkSize(deps, job.tenantId, call.offset + call.bytes.length);
   const output = { jobId: call.jobId, attempt: job.attempt, stream: call.stream };
-  const appended = await deps.outputs.append(output, { offset: call.offset, bytes: call.bytes });
+  const appended = await deps.outputs.appended.append(output, { offset: call.offset, bytes: call.bytes });
   deps.outputTally.set(output, appended.size);
   deps.metrics.outputBytes.inc(call.bytes.length);
   return appended;

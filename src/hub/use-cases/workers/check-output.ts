@@ -21,13 +21,13 @@ export async function checkOutput(deps: Deps, end: ReportedEnd): Promise<void> {
   // Most functions write nothing, so nothing has to be checked.
   if (output === undefined || output.stdout + output.stderr === 0) return;
   const { attempt } = change.fence;
-  if (attempt !== null && hasAll(await deps.outputs.appendedSizes({ jobId, attempt }), output)) return;
+  if (attempt !== null && hasAll(await deps.outputs.appended.sizes({ jobId, attempt }), output)) return;
 
   const rules = rulesNow(deps);
   const stored = await deps.store.getJob({ jobId });
   // The output of an end that is refused, or was accepted before, may have been removed: it is answered as usual.
   if (stored === null || decideChange(stored.job, change, rules).kind !== "moved") return;
-  const has = await deps.outputs.appendedSizes({ jobId, attempt: stored.job.attempt });
+  const has = await deps.outputs.appended.sizes({ jobId, attempt: stored.job.attempt });
   if (hasAll(has, output)) return;
   throw new WritError(
     "OUTPUT_INCOMPLETE",

@@ -20,7 +20,7 @@ export async function readLastLine(
   const { attempt } = change.fence;
   if (attempt === null) return null;
   try {
-    const { stderr: end } = await outputs.appendedSizes({ jobId, attempt });
+    const { stderr: end } = await outputs.appended.sizes({ jobId, attempt });
     if (end === 0) return null;
     const range = { start: Math.max(0, end - lastLineBytesMax), end };
     return lastLineOf(

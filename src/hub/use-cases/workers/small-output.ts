@@ -40,7 +40,7 @@ export async function checkSmallOutput(deps: HubDeps, { jobId, change, smallOutp
   const { attempt } = change.fence;
   if (attempt === null)
     throw invalidArgument({ path: "small_output", message: "needs the attempt that wrote it: send attempt" });
-  const appended = await deps.outputs.appendedSizes({ jobId, attempt });
+  const appended = await deps.outputs.appended.sizes({ jobId, attempt });
   if (appended.stdout + appended.stderr > 0) {
     const message = "this attempt has appended output; append the rest too";
     throw invalidArgument({ path: "small_output", message });

@@ -12,7 +12,7 @@ export async function syncOutput(
   // A text that is not a job's id has no output.
   if (!isJobId(jobId)) return;
   try {
-    await outputs.sync(jobId);
+    await outputs.appended.sync(jobId);
   } catch (error) {
     failures.error(error, "output could not be synced", { job_id: jobId });
     throw error;
