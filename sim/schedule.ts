@@ -186,7 +186,7 @@ class Scene {
   async #startHub(): Promise<void> {
     if (this.#hub !== null) return;
     const { settings } = this.#stage;
-    // A hub does not start on a full disk; whoever starts it tries again.
+    // A hub does not start on a full disk; its supervisor tries again.
     if (this.#disk.isFull) return this.#later(500, () => this.#startHub());
     this.#world.tell("the hub starts");
     const wall = this.#wallOf("hub");

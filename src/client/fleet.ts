@@ -1,12 +1,12 @@
 import { adminRoutes } from "../contract/routes/admin-routes.ts";
-import type { HubConnection } from "./hub/hub-connection.ts";
+import type { HubCaller } from "./hub/hub-caller.ts";
 import type { Queue, Quota, TenantQuota, Worker } from "./shapes.ts";
 
 /** The acts of an operator: on workers, on types of jobs, and on what tenants may use. */
 export class Fleet {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
 
-  constructor(hub: HubConnection) {
+  constructor(hub: HubCaller) {
     this.#hub = hub;
   }
 

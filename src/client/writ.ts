@@ -5,8 +5,8 @@ import type { ReceiptView } from "../contract/shapes/trust-view-shapes.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
 import { Files } from "./files/files.ts";
 import { Fleet } from "./fleet.ts";
+import { HubCaller } from "./hub/hub-caller.ts";
 import { HubClient } from "./hub/hub-client.ts";
-import { HubConnection } from "./hub/hub-connection.ts";
 import { type FollowEventsOptions, followEvents } from "./jobs/follow-events.ts";
 import { JobFailure } from "./jobs/job-failure.ts";
 import {
@@ -44,7 +44,7 @@ const eventsOptions: OptionNames<EventsOptions> = { lastEventId: true, jobId: tr
 
 /** A client of a hub: its jobs, and by `HubClient` the hub itself. Every refusal is a WritError with the hub's code. */
 export class Writ extends HubClient {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
   readonly #queue: SubmitQueue;
   readonly #waits: JobWaits;
   /** The acts of an operator. */
@@ -54,7 +54,7 @@ export class Writ extends HubClient {
 
   constructor(options: WritOptions) {
     checkOptions("Writ", options, writOptions);
-    const hub = new HubConnection(options);
+    const hub = new HubCaller(options);
     super(hub);
     this.#hub = hub;
     this.fleet = new Fleet(this.#hub);

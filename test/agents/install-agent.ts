@@ -39,7 +39,7 @@ export function installAgent(name: AgentName): InstalledAgent {
   return { command, visiblePaths: [dir, dirname(process.execPath)], model };
 }
 
-/** Whole or not at all; whoever is second uses what the first has made. */
+/** Whole or not at all; the second process uses what the first has made. */
 function installInto(dir: string, what: string): void {
   mkdirSync(cache, { recursive: true });
   const made = mkdtempSync(`${dir}.`);

@@ -28,7 +28,7 @@ export function findUnusedExports(files: SourceFile[], entryFiles: readonly stri
 
 type Code = { path: string; code: string };
 
-/** Who imports what, by `file name`; a name of `*` stands for a whole file. */
+/** The importers of each export, by `file name`; a name of `*` stands for a whole file. */
 function importersOf(codes: Code[]): Map<string, string[]> {
   const importers = new Map<string, string[]>();
   for (const { path, code } of codes) {

@@ -1,6 +1,6 @@
 /**
- * Who may import whom. The one place where an import direction is decided; everything else only reads it.
- * Why: ADR 0002.
+ * Which room may import which. The one place where an import direction is decided; everything else only reads it. Why:
+ * ADR 0002.
  */
 export const rooms: Record<string, Room> = {
   core: { imports: [], packages: "none" },

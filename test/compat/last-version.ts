@@ -36,7 +36,7 @@ export async function findLastVersion(): Promise<Version> {
   };
 }
 
-/** Made aside and renamed, so that nobody finds half of it. */
+/** Made aside and renamed, so that no reader finds half of it. */
 async function buildInto(place: string): Promise<void> {
   const draft = `${place}.${process.pid}`;
   mkdirSync(draft, { recursive: true });

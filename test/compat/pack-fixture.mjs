@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-/** The same order and the same owner whoever packs it. Logs and what can be made again are left out. */
+/** The same order and the same owner, whichever user packs it. Logs and what can be made again are left out. */
 export function packFixture(made, name) {
   rmSync(join(made, "home/logs"), { recursive: true, force: true });
   const flags = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "-C", made];

@@ -126,7 +126,7 @@ export function describeHubServed(name: string, create: () => ObjectsUnderTest):
       await expect(older.arrived).rejects.toThrow("ended");
     });
 
-    test("O-01: what arrives at the same time does not disturb each other, whoever is first", async () => {
+    test("O-01: uploads at the same time do not disturb each other, in any order", async () => {
       const other = Buffer.from("forty-one");
       const [a, b] = [slow(text), slow(other)];
       await Promise.all([a.begun, b.begun]);

@@ -211,7 +211,7 @@ export function describeOutputs(name: string, create: () => OutputsUnderTest): v
       await expect(outputs.removeAttempts(jobId, [0])).rejects.toMatchObject({ code: "OUTPUT_UNAVAILABLE" });
     });
 
-    test("can be synced at any time, also when a hub that has died wrote it, or nobody wrote anything", async () => {
+    test("can be synced at any time, even when a hub that has died wrote it, or when nothing was written", async () => {
       await outputs.sync(jobId);
       await neighbour.append(stdout, { offset: 0, bytes: Buffer.from("left behind") });
       await neighbour.close();

@@ -13,9 +13,9 @@ const user = "ada";
 const userId = 1000;
 
 /**
- * Turns into the first process of the machine. `pivot_root` and not `chroot`: in a chroot nobody can make a user namespace, and
- * so no cage. A shell that waits also reaps what others leave. It ends with its input, even if we are killed; with it
- * end all processes here and all mounts, because nobody else is in these namespaces.
+ * Turns into the first process of the machine. `pivot_root` and not `chroot`: in a chroot no process can make a user
+ * namespace, and so no cage. A shell that waits also reaps what others leave. It ends with its input, even if we are
+ * killed; with it end all processes here and all mounts, because no other process is in these namespaces.
  */
 const firstProcess = `
 set -e

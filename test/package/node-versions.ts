@@ -31,7 +31,7 @@ export function describeNodeVersions(
 
     const optionsOf = () => {
       const { installed, hub } = theStage();
-      // With a registry that nobody serves: no other Node can be fetched.
+      // With a registry at which nothing listens: no other Node can be fetched.
       const env = {
         PATH: "/usr/bin:/bin",
         HOME: installed.app,

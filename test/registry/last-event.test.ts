@@ -7,7 +7,7 @@ import { emptyDirectory } from "./registry-process.ts";
 
 const withBroker = test.skipIf(noMosquitto !== undefined);
 const job = { prompt: "p", agent: "a", agentSession: "s", auth: true };
-/** Nobody listens on port 1. */
+/** Nothing listens on port 1. */
 const away = { MQTT_HOST: "127.0.0.1", MQTT_PORT: "1" };
 
 /** Follows a job to its end on a clock of its own, so that nothing waits for real seconds. */

@@ -201,7 +201,7 @@ test("O-05: a client that shakes hands and never begins with HTTP/2 is cut off",
   await closed(mute);
 });
 
-test("O-05: a connection without a call ends after five minutes, also if it answers pings", async () => {
+test("O-05: a connection without a call ends after five minutes, even if it answers pings", async () => {
   const { clock, port } = await forwarder();
   const session = connectHttp2(`https://localhost:${port}`, { rejectUnauthorized: false });
   onTestFinished(() => session.destroy());

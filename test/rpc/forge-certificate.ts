@@ -7,7 +7,7 @@ export type Pair = { cert: string; key: string };
 
 export type Forgery = {
   name?: x509.JsonName;
-  /** Who signs; the certificate itself when null. */
+  /** The signer; the certificate itself when null. */
   issuer: Pair | null;
   usages?: string[];
   isAuthority?: boolean;
@@ -52,7 +52,7 @@ export async function forge(wish: Forgery): Promise<Pair & { serial: string }> {
   };
 }
 
-/** A good certificate but for what is changed, signed by the home's own authority. */
+/** A valid certificate except for what is changed, signed by the home's own authority. */
 export function forgeFor(home: string, changes: Partial<Forgery> = {}) {
   return forge({ issuer: authorityOf(home), usages: [clientAuth], ...changes });
 }

@@ -117,7 +117,7 @@ export async function readAll(messages: AsyncIterable<OutputMessage>, from = 0):
   return Buffer.concat(parts);
 }
 
-/** Starts a command that nobody will run and gives its id. */
+/** Starts a command that no worker will run and gives its id. */
 export async function start(stub: Stub, request: Record<string, unknown> = {}): Promise<string> {
   const { job_id } = await stub.call<{ job_id: string }>("StartJob", { command: ["true"], ...request });
   return job_id;

@@ -20,7 +20,7 @@ test("clients that read nothing, or never begin to speak TLS, do not hold up a h
     onTestFinished(() => void socket.destroy());
   }
   await once(mute, "connect");
-  // The server's first frame is there, and nobody takes it.
+  // The server's first frame is there, and the client does not read it.
   await once(deaf, "readable");
   await hub.stop();
   await expect(fetch(`http://127.0.0.1:${hub.port}/healthz`)).rejects.toThrow();

@@ -200,7 +200,7 @@ describe("a stream", () => {
     for (const each of stubs) each.close();
   });
 
-  test("that nobody reads holds back only itself, and not the hub's memory", async () => {
+  test("that is not read holds back only itself, and fills no memory of the hub", async () => {
     const job = await running();
     const bytes = randomBytes(32 * 1024 ** 2);
     await append(job, bytes);

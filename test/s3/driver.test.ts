@@ -122,7 +122,7 @@ test("M-04: a URL that is used again after the end changes nothing that anybody 
 });
 
 describe("O-01: of two hubs that complete the same upload", () => {
-  /** Puts other bytes where the copy is made from, as nobody can with the URL that he was given. */
+  /** Puts other bytes where the copy is made from, as no caller can with the URL that it was given. */
   async function putOther(place: ObjectPlace): Promise<void> {
     const other = Buffer.from("forty-one");
     const forged = await urlsFor(place, { size: 9, sha256: sha256Hex(other) });

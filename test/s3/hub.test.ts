@@ -143,7 +143,7 @@ describe("a job's file", () => {
   test("M-04: is what was copied at the end, whatever is put to its URL later", async () => {
     const { held, url, report } = await started();
     await put(url);
-    // Nobody has said that the upload is complete: the end of the attempt finds it.
+    // No call has completed the upload: the end of the attempt finds it.
     expect(await report()).toMatchObject({ status: 200 });
     expect((await put(url)).status).toBe(200);
     const location = (

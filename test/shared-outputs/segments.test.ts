@@ -91,7 +91,7 @@ describe.skipIf(noPostgres !== undefined)(`segments of outputs${noPostgres ? `: 
     expect(objectsIn(root)).toHaveLength(1);
     const [left] = objectsIn(root);
     expect((await all(hub, 30_000)).equals(bytes)).toBe(true);
-    // Nobody touches what may still be under way.
+    // What may still be under way is not touched.
     await hub.compact(unstopped);
     expect(objectsIn(root)).toEqual([left]);
     const later = await open({ places: { folder: await openFolder(place, root) }, times: impatient });

@@ -88,7 +88,7 @@ describe.skipIf(noPostgres !== undefined)(
 
     test("a follower hears of what another hub appends and removes, without a look of its own", async () => {
       place = new SharedPlace();
-      // Nobody looks after a second here: the clock stands still.
+      // No look follows after a second here: the clock stands still.
       const still = { sleep: () => new Promise<void>(() => {}) };
       const [b, c] = [await open(), await open({ clock: still })];
       const follower = c.follow(stdout, { offset: 0, ended: () => new Promise(() => {}), signal: unstopped });

@@ -76,7 +76,7 @@ test("a backup needs a hub, a new file and a passphrase that is not short", asyn
   expect(
     await runCommand("writ", ["backup", "b", "--passphrase-file", words], { home: hub.home, cwd: dir }),
   ).toMatchObject({ exitCode: 2 });
-  // Nobody is at the terminal of a test.
+  // A test has no person at a terminal.
   expect(await runCommand("writ", ["backup", "b"], { home: hub.home, cwd: dir })).toMatchObject({
     exitCode: 2,
   });

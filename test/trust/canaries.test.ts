@@ -220,7 +220,7 @@ function readLogs(folder: string): string {
     .join("\n");
 }
 
-/** What a file holds; nothing when whoever owns it has taken it away since it was listed. */
+/** What a file holds; nothing when its owner has removed it since it was listed. */
 function textIn(path: string): string {
   try {
     return readFileSync(path, "latin1");
@@ -285,7 +285,8 @@ describe("K-06: files", () => {
     const loose = readdirSync(hub.home, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() || entry.isDirectory())
       .map((entry) => join(entry.parentPath, entry.name))
-      // The hub lives on: a file that it has put aside meanwhile, as every replaced one, is nobody's to read.
+      // The hub lives on: a file that it has put aside meanwhile, like every replaced one, may not be readable by
+      // others.
       .filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
     expect(loose).toEqual([]);
   });

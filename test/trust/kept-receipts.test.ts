@@ -53,7 +53,7 @@ test("the receipt of a job that is gone is refused to whom the job was refused",
   expect(status).toBe(404);
 });
 
-test("it says what it said before, but for the result, which went with the job", async () => {
+test("it has what it had before, except the result, which was deleted with the job", async () => {
   for (const was of before) {
     const now = await receiptOf(was.job_id);
     expect(was).toMatchObject({ result: '{"n":1}', result_kept: true });

@@ -170,7 +170,7 @@ describe("a rotation", () => {
       { details: { key_id: made.key_id, previous_key_id: old } },
     ]);
     expect(statSync(join(hub.home, "keys", "ring.json")).mode & 0o777).toBe(0o600);
-    // The file of the lock stays; whoever removed it would take it away from its holder.
+    // The file of the lock stays; removing it would take the lock away from its holder.
     expect(readdirSync(join(hub.home, "keys")).filter((name) => /lock|tmp/.test(name))).toEqual([
       "keys.lock",
     ]);
@@ -473,7 +473,7 @@ describe("what a worker takes for a key set", () => {
     expect(ids(trusted)).toEqual([next.keyId]);
   });
 
-  test("a key's own revocation ends it and brings in nothing; nobody else's word does", async () => {
+  test("a key's own revocation ends it and brings in no other key; another key's signature does not end it", async () => {
     const trusted = await openTrusted([root.publicKeyPem, next.publicKeyPem]);
     const text = `{"revoke":"${root.keyId}"}`;
     expect(await trusted.drop([{ key_id: root.keyId, signature: signText(stranger, text) }])).toBe(false);

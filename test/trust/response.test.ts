@@ -98,7 +98,7 @@ describe("a forged job that an honest worker refuses", () => {
 describe("A4: one tenant", () => {
   const keys = async () => (await hub.must("GET", "/keys", { token: hub.admin })).text;
 
-  test("locks itself and nobody else with reports of its own workers, and rotates nothing", async () => {
+  test("locks only itself with reports of its own workers, and rotates nothing", async () => {
     const evil = (await issueToken(hub, { role: "worker", tenant_id: "evil" })).token;
     const user = (await issueToken(hub, { role: "user", tenant_id: "evil" })).token;
     const before = await keys();
@@ -157,7 +157,7 @@ describe("A4: one tenant", () => {
 });
 
 describe("evidence against a worker", () => {
-  test("a token used outside its worker blocks that worker, ends its command stream and nobody else", async () => {
+  test("a token used outside its worker blocks that worker and no other, and ends its command stream", async () => {
     const token = (await issueToken(hub, { role: "worker", worker_id: "bound" })).token;
     await registerWorker(hub, { token, worker_id: "bound" });
     const other = await registerWorker(hub);

@@ -3,15 +3,11 @@ import type { FileUrlRequest } from "../../contract/shapes/storage-shapes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { PresignedUrl } from "../../transfer/transfer-deps.ts";
 import { TransferFailure } from "../../transfer/transfer-failure.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import { Pace } from "../hub/pace.ts";
 
 /** Asks for fresh URLs of one transfer, also while the hub is away after it has answered once. */
-export function urlSource(
-  hub: HubConnection,
-  signal: AbortSignal,
-  ask: () => Promise<string | PresignedUrl>,
-) {
+export function urlSource(hub: HubCaller, signal: AbortSignal, ask: () => Promise<string | PresignedUrl>) {
   const pace = new Pace(hub);
   return async (): Promise<PresignedUrl> => {
     for (;;) {
@@ -28,7 +24,7 @@ export function urlSource(
 
 /** One URL for a file of the caller. */
 export async function presign(
-  hub: HubConnection,
+  hub: HubCaller,
   wish: FileUrlRequest,
   signal?: AbortSignal,
 ): Promise<PresignedUrl> {

@@ -9,7 +9,7 @@ import { PathRefused } from "../../runtime/files/path-refused.ts";
 import { type DownloadTarget, downloadFile } from "../../transfer/download-file.ts";
 import { bytesSource, type FileSource, fileSource, hashOf } from "../../transfer/file-source.ts";
 import { type FileFacts, uploadFile } from "../../transfer/upload-file.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import type { Artifact, JobInputFile, StoredFile } from "../shapes.ts";
 import { asWritErrors, presign, urlSource } from "./file-call.ts";
 import { openTargetFolder, type TargetFolder } from "./target-folder.ts";
@@ -47,9 +47,9 @@ const uploadFolder = "uploads";
 
 /** Files in the hub's storage: what jobs read, and what they leave. */
 export class Files {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
 
-  constructor(hub: HubConnection) {
+  constructor(hub: HubCaller) {
     this.#hub = hub;
   }
 

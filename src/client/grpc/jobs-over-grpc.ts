@@ -19,7 +19,7 @@ import {
 } from "../output/stream-attempts.ts";
 import type { RpcOptions } from "./find-rpc.ts";
 import { readStatus } from "./read-status.ts";
-import { RpcConnection, type RpcDeps } from "./rpc-connection.ts";
+import { RpcCaller, type RpcDeps } from "./rpc-caller.ts";
 
 // Longer than any commit takes on a slow disk, short enough that a caller learns of a dead hub.
 const callMsMax = 30_000;
@@ -28,11 +28,11 @@ const chunkBytesMax = 1024 * 1024;
 
 /** Commands as jobs of a hub, over gRPC with a client certificate. */
 export class JobsOverGrpc implements Jobs {
-  readonly #rpc: RpcConnection;
+  readonly #rpc: RpcCaller;
   readonly #traceHeaders: Record<string, string>;
 
   constructor(options: RpcOptions, deps?: RpcDeps) {
-    this.#rpc = new RpcConnection(options, deps);
+    this.#rpc = new RpcCaller(options, deps);
     this.#traceHeaders = options.traceparent === undefined ? {} : { traceparent: options.traceparent };
   }
 

@@ -8,7 +8,7 @@ import { frameMessage, MessageReader } from "../../runtime/grpc/message-frames.t
 import type { WireMessage } from "../../runtime/grpc/wire-message.ts";
 import { openDeadline } from "../deadline.ts";
 import type { RpcTarget } from "./find-rpc.ts";
-import type { CallLimits, OpenClient } from "./rpc-connection.ts";
+import type { CallLimits, OpenClient } from "./rpc-caller.ts";
 import { connectionError, refusal } from "./rpc-errors.ts";
 import { RpcSession } from "./rpc-session.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../runtime/clock/clock.ts";
 import type { RpcOptions } from "../grpc/find-rpc.ts";
-import { RpcConnection, type RpcDeps } from "../grpc/rpc-connection.ts";
+import { RpcCaller, type RpcDeps } from "../grpc/rpc-caller.ts";
 
 // A token lives for ten minutes by the hub's clock. Replaced after half of them by ours, it is never shown expired.
 const useMsMax = 300_000;
@@ -35,7 +35,7 @@ export class ExchangedToken {
   }
 
   async #exchange(): Promise<string> {
-    const rpc = new RpcConnection(this.#options, this.#deps);
+    const rpc = new RpcCaller(this.#options, this.#deps);
     try {
       return (await rpc.call("exchangeCertificate", {}, { timeoutMs: callMsMax })).token;
     } finally {

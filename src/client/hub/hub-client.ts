@@ -17,13 +17,13 @@ import type {
   TokenInput,
 } from "../shapes.ts";
 import { wireNames } from "../wire-names.ts";
-import type { HubConnection } from "./hub-connection.ts";
+import type { HubCaller } from "./hub-caller.ts";
 
 /** What a client can ask of the hub itself: identity, tokens, keys, the audit trail, settings and health. */
 export class HubClient {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
 
-  constructor(hub: HubConnection) {
+  constructor(hub: HubCaller) {
     this.#hub = hub;
   }
 

@@ -1,5 +1,5 @@
 import { isEnded } from "../../core/jobs/job.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import type { JobEvent } from "../shapes.ts";
 import { followEvents } from "./follow-events.ts";
 
@@ -14,13 +14,13 @@ type Subscriber = {
  * subscriber to its last. When it cannot, it wakes them and leaves them to their polling.
  */
 export class EndFeed {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
   readonly #jobId: string | undefined;
   readonly #subscribers = new Map<string, Set<Subscriber>>();
   #following: AbortController | undefined;
   #isLive = false;
 
-  constructor(hub: HubConnection, jobId?: string) {
+  constructor(hub: HubCaller, jobId?: string) {
     this.#hub = hub;
     this.#jobId = jobId;
   }

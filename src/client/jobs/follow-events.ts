@@ -4,7 +4,7 @@ import { eventTable } from "../../core/events.ts";
 import { tryParseJson } from "../../core/text/json-value.ts";
 import { parseSse, type SseEvent } from "../../runtime/http/sse.ts";
 import { openDeadline } from "../deadline.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import { Pace } from "../hub/pace.ts";
 import type { JobEvent, JobEventName } from "../shapes.ts";
 
@@ -20,10 +20,7 @@ export type FollowEventsOptions = {
 };
 
 /** The live events of jobs. After a broken connection it continues where it stopped, without a gap. */
-export async function* followEvents(
-  hub: HubConnection,
-  options: FollowEventsOptions,
-): AsyncGenerator<JobEvent> {
+export async function* followEvents(hub: HubCaller, options: FollowEventsOptions): AsyncGenerator<JobEvent> {
   const deadline = openDeadline(hub.clock, { signal: options.signal });
   const { signal } = deadline;
   const pace = new Pace(hub);

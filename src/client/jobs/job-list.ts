@@ -1,7 +1,7 @@
 import { jobRoutes } from "../../contract/routes/job-routes.ts";
 import { invalidArgument } from "../../core/errors.ts";
 import { checkOptions, type OptionNames } from "../../runtime/check-options.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import type { BulkOutcome, JobSummary, ListFilter } from "../shapes.ts";
 
 export type ListPage = { jobs: JobSummary[]; nextCursor: string | undefined };
@@ -31,11 +31,7 @@ const pageOptions: OptionNames<PageOptions> = { limit: true, cursor: true };
 const changeOptions: OptionNames<ChangeJobsOptions> = { ids: true, filter: true, dryRun: true };
 
 /** One page of the jobs that fit, newest first. */
-export async function listJobsPage(
-  hub: HubConnection,
-  filter: ListFilter,
-  page: PageOptions,
-): Promise<ListPage> {
+export async function listJobsPage(hub: HubCaller, filter: ListFilter, page: PageOptions): Promise<ListPage> {
   checkOptions("a filter of jobs", filter, filterNames);
   checkOptions("listPage", page, pageOptions);
   const { limit, cursor } = page;
@@ -46,7 +42,7 @@ export async function listJobsPage(
 
 /** Cancels or retries many jobs in one call. */
 export async function changeJobs(
-  hub: HubConnection,
+  hub: HubCaller,
   act: "cancel" | "retry",
   options: ChangeJobsOptions,
 ): Promise<BulkOutcome> {

@@ -5,7 +5,7 @@ import type { FailureClass } from "../../core/jobs/failure.ts";
 import type { JobState } from "../../core/jobs/job.ts";
 import { isOver, type JobStatus } from "../../core/jobs/job-status.ts";
 import { filterOfState } from "../../core/jobs/state-names.ts";
-import { HubConnection } from "../hub/hub-connection.ts";
+import { HubCaller } from "../hub/hub-caller.ts";
 import type { WritOptions } from "../options.ts";
 import { outputOverHttp } from "../output/output-over-http.ts";
 import { type AttemptChunk, type StreamAttemptsOptions, streamAttempts } from "../output/stream-attempts.ts";
@@ -24,11 +24,11 @@ import { JobWaits } from "./wait-job.ts";
 
 /** Commands as jobs of a hub, over HTTP with a token. */
 export class JobsOverHttp implements Jobs {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
   readonly #waits: JobWaits;
 
   constructor(options: WritOptions) {
-    this.#hub = new HubConnection(options);
+    this.#hub = new HubCaller(options);
     this.#waits = new JobWaits(this.#hub);
   }
 

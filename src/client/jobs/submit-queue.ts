@@ -7,7 +7,7 @@ import { WritError } from "../../core/errors.ts";
 import { orderedUuids } from "../../core/ids.ts";
 import { toJson } from "../../core/text/to-json.ts";
 import { atSite, type CallSite, callSite } from "../caller-stack.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import type { Accepted, JobInput } from "../shapes.ts";
 import { wireTimes } from "./job-times.ts";
 
@@ -39,13 +39,13 @@ type QueuedJob = {
  * its own job: when the hub refuses the batch because of one job, each is sent alone. Why: ADR 0062, ADR 0073.
  */
 export class SubmitQueue {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
   #waiting: QueuedJob[] = [];
   #waitingBytes = 0;
   #inFlight = 0;
   #isScheduled = false;
 
-  constructor(hub: HubConnection) {
+  constructor(hub: HubCaller) {
     this.#hub = hub;
   }
 
@@ -152,7 +152,7 @@ export class SubmitQueue {
 }
 
 /** Sends jobs as one batch: all are accepted, or none. */
-export async function submitBatch(hub: HubConnection, jobs: readonly JobInput[]): Promise<Accepted[]> {
+export async function submitBatch(hub: HubCaller, jobs: readonly JobInput[]): Promise<Accepted[]> {
   try {
     return await sendJobs(hub, jobs.map(jobText));
   } catch (error) {
@@ -160,7 +160,7 @@ export async function submitBatch(hub: HubConnection, jobs: readonly JobInput[])
   }
 }
 
-async function sendJobs(hub: HubConnection, texts: readonly string[]): Promise<Accepted[]> {
+async function sendJobs(hub: HubCaller, texts: readonly string[]): Promise<Accepted[]> {
   const body = new JsonText(`{"jobs":[${texts.join(",")}]}`);
   const { jobs } = (await hub.call(jobRoutes.submitJobs, { body })).body;
   if (jobs.length === texts.length) return jobs;

@@ -8,7 +8,7 @@ import { backOffMs } from "../../runtime/clock/back-off.ts";
 import { Turns } from "../../runtime/clock/turns.ts";
 import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import { openDeadline } from "../deadline.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import { Pace } from "../hub/pace.ts";
 import type { JobEvent } from "../shapes.ts";
 import { EndFeed } from "./end-feed.ts";
@@ -49,12 +49,12 @@ const pollPause = { firstMs: 250, maxMs: 5_000 };
 
 /** Waits for jobs to end. It subscribes first and then reads the job, so an end in between is never missed. */
 export class JobWaits {
-  readonly #hub: HubConnection;
+  readonly #hub: HubCaller;
   readonly #shared: EndFeed;
   readonly #reads = new Turns(readsMax);
   #ownFeeds = 0;
 
-  constructor(hub: HubConnection) {
+  constructor(hub: HubCaller) {
     this.#hub = hub;
     this.#shared = new EndFeed(hub);
   }
@@ -104,7 +104,7 @@ function hasEnded({ status }: JobView): boolean {
   return isEnded(status);
 }
 
-async function readJob(hub: HubConnection, jobId: string, signal: AbortSignal): Promise<JobView> {
+async function readJob(hub: HubCaller, jobId: string, signal: AbortSignal): Promise<JobView> {
   signal.throwIfAborted();
   return (await hub.call(jobRoutes.getJob, { params: { id: jobId } }, { signal })).body;
 }
@@ -122,7 +122,7 @@ async function readIfDone({
 }
 
 async function waitOnFeed(
-  hub: HubConnection,
+  hub: HubCaller,
   jobId: string,
   { feed, signal, read, onEvent, onTrouble, isDone = hasEnded }: JobWait & { feed: EndFeed },
 ): Promise<JobView> {

@@ -1,10 +1,10 @@
 import { statusOfView } from "../../contract/job-status.ts";
 import { jobRoutes } from "../../contract/routes/job-routes.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import type { OutputPosition, StreamDeps } from "./stream-attempts.ts";
 
 /** How to read the output of a job over HTTP. */
-export function outputOverHttp(hub: HubConnection, jobId: string): StreamDeps {
+export function outputOverHttp(hub: HubCaller, jobId: string): StreamDeps {
   const { clock, random } = hub;
   const params = { id: jobId };
   return {
@@ -17,7 +17,7 @@ export function outputOverHttp(hub: HubConnection, jobId: string): StreamDeps {
 }
 
 async function* readOutput(
-  hub: HubConnection,
+  hub: HubCaller,
   { jobId, stream, offset, attempt }: OutputPosition & { jobId: string },
   signal: AbortSignal,
 ) {

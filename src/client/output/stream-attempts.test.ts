@@ -8,7 +8,7 @@ import { decodeMessage } from "../../runtime/grpc/decode-message.ts";
 import { encodeMessage } from "../../runtime/grpc/encode-message.ts";
 import type { MessageOf } from "../../runtime/grpc/wire-message.ts";
 import { JobsOverGrpc } from "../grpc/jobs-over-grpc.ts";
-import type { OpenClient } from "../grpc/rpc-connection.ts";
+import type { OpenClient } from "../grpc/rpc-caller.ts";
 import type { AttemptChunk } from "./stream-attempts.ts";
 
 const id = "01890000-0000-7000-8000-000000000001";

@@ -1,6 +1,6 @@
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import type { OptionNames } from "../../runtime/check-options.ts";
-import type { HubConnection } from "../hub/hub-connection.ts";
+import type { HubCaller } from "../hub/hub-caller.ts";
 import { outputOverHttp } from "./output-over-http.ts";
 import { streamAttempts } from "./stream-attempts.ts";
 
@@ -25,7 +25,7 @@ export const streamOutputOptions: OptionNames<StreamOutputOptions> = {
 
 /** The bytes of one attempt's output, each exactly once, even across broken connections. */
 export async function* streamOutput(
-  hub: HubConnection,
+  hub: HubCaller,
   jobId: string,
   options: StreamOutputOptions,
 ): AsyncGenerator<Buffer> {

@@ -50,7 +50,7 @@ type Current = {
  * Calls the JobService of a hub, or of the next if it cannot be reached: every call of it may arrive twice. It finds its
  * hubs at the first call, and again after none could be reached.
  */
-export class RpcConnection {
+export class RpcCaller {
   readonly clock: Clock;
   readonly random: () => number;
   readonly #options: RpcOptions;

@@ -26,7 +26,7 @@ const patienceMsOfSeveral = 5_000;
  * Calls the routes of the contract. It finds its hub at the first call, and again after the hub could not be reached.
  * Why: ADR 0082.
  */
-export class HubConnection {
+export class HubCaller {
   readonly clock: Clock;
   readonly random: () => number;
   readonly #options: WritOptions;
