@@ -9,9 +9,8 @@ import { startBenchHub } from "./_hub.ts";
 /**
  * The same Node program and the same jobs, which do next to nothing, in both kinds: started for each job
  * (`exec_per_job`), and started once (`persistent_http`). Hub and worker are processes as users run them, each job is
- * caged where the machine can do that, and both kinds have the same slots. Beside jobs per second stands the CPU time of
- * a job, in hub, worker and program together: on a machine that does much else, only that says something.
- * Why: ADR 0044.
+ * caged where the machine can do that, and both kinds have the same slots. Beside jobs per second stands the CPU time
+ * of a job, in hub, worker and program together: on a busy machine, only that figure is meaningful. Why: ADR 0044.
  * Usage: npm run bench -- kinds [jobs] [slots]
  */
 const jobs = Number(process.argv[2] ?? 400);

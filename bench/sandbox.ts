@@ -35,7 +35,7 @@ const bubblewrap =
     " ",
   );
 
-/** An ordinary user, and how this program is told to measure as one. */
+/** An ordinary user, and the option that makes this program measure as one. */
 const userId = 4711;
 const withoutRoot = "without root";
 const writWithoutRoot = `writ, caged ${withoutRoot}`;

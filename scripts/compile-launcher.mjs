@@ -7,7 +7,7 @@ import { root, stateDir } from "./paths.mjs";
 const launcherFile = join(stateDir, "writ-launcher");
 const stampFile = join(stateDir, "launcher.stamp");
 
-/** Compiles the launcher when its sources have changed. Without a compiler, it says so and set-up continues. */
+/** Compiles the launcher when its sources have changed. Without a compiler, it prints a line and set-up continues. */
 export const compileLauncher = {
   name: "compiling the launcher",
   isSlow: true,

@@ -77,7 +77,7 @@ function methodText({ parent, name, input, output }) {
   return `{ path: ${path}, input: ${localName(input.name)}, output: ${localName(output.name)} }`;
 }
 
-/** What reflection tells: each file, its services, and the names in it. */
+/** The answers of reflection: each file, its services, and the names in it. */
 function protoFiles(files) {
   const rows = files.map((file) => {
     const { sourceCodeInfo: _, ...proto } = file.proto;

@@ -142,7 +142,7 @@ class Attempts:
         return job.report({"reason": f"ran longer than {job.timeout_sec} s", "code": "TIMEOUT"}, self._key.sign)
 
     def _leave_trace(self, job: Job, error: BaseException) -> None:
-        """What a handler raises after it was told to stop is its way to obey, and leaves no trace; nor does an ordinary answer."""
+        """An error that a handler raises after a stop was requested is its way to stop, and is not logged; nor is an ordinary answer."""
         if job.cancelled.is_set() or isinstance(error, (Final, _Refusal)):
             return
         trace = trace_of(error)

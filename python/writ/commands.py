@@ -1,4 +1,4 @@
-"""What the hub tells a worker between two heartbeats: that a heartbeat now would bring news."""
+"""The commands that a hub sends between two heartbeats: each means that a heartbeat now would have an answer for the worker."""
 
 from __future__ import annotations
 

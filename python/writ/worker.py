@@ -106,7 +106,7 @@ class Worker:
             tell=self._quietly,
             log=log,
         )
-        # The hub has something to tell that the next heartbeat brings.
+        # The answer to the next heartbeat has something for this worker.
         self._news = threading.Event()
         self._stop_grace_sec = stop_grace_sec
         self._given_up = 0
@@ -267,7 +267,7 @@ class Worker:
         self._stop.wait_until(lambda: self._has_left, goodbye_sec)
 
     def _leave(self, beat: threading.Thread) -> None:
-        """A hub that cannot be told notices by itself that this worker is silent."""
+        """A hub that cannot be reached notices by itself that this worker is silent."""
         for job in self._attempts.held():
             self._lose(job)
             self._quietly("POST", f"/jobs/{job.id}/release", job.refusal())

@@ -28,7 +28,7 @@ export class AgentJob {
   readonly files: JobFiles;
   /** Aborted with the reason when the job is to end: "cancelled" or "timeout". */
   readonly signal: AbortSignal;
-  /** Aborted when there is no time left for any grace. */
+  /** Aborted when the job must end at once. */
   readonly hurry: AbortSignal;
   readonly lease: { timeout_sec: number };
   /** The texts to mask in every report and log of the job. */

@@ -183,7 +183,7 @@ test("C9: types flow from the definition to submit, run and failures", () => {
   expectTypeOf<JobFailure["job"]>().toEqualTypeOf<Job>();
 });
 
-test("C9: the name of an event tells what it has", () => {
+test("C9: the name of an event determines its fields", () => {
   type Named<Name> = Extract<JobEvent, { event: Name }>;
   expectTypeOf<Named<"job:progress">["progress"]>().toEqualTypeOf<number>();
   expectTypeOf<JobEvent["event"]>().toEqualTypeOf<

@@ -31,7 +31,7 @@ async function open() {
   return { hub, writ, file: join(dir, "agents.yaml") };
 }
 
-test("a name that is no worker's id is refused before a token is made", async () => {
+test("a name that is not a valid worker id is refused before a token is made", async () => {
   const { hub, writ, file } = await open();
   await expect(enrollWorker(writ, { name: "a b", hubUrls: [hub.url], file })).rejects.toMatchObject({
     code: "INVALID_ARGUMENT",

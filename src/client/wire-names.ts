@@ -6,7 +6,7 @@ type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}`
 /** The same fields with names of this library's style. What a field holds is as the hub reads it. */
 export type CamelKeys<T> = { [K in keyof T as CamelCase<K>]: T[K] };
 
-/** The fields under the names that the hub reads. A name that is written so already stays as it is. */
+/** The fields under the names that the hub reads. A name that already has that form stays as it is. */
 export function wireNames(options: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).map(([name, value]) => [wireName(name), value]));
 }

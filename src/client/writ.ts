@@ -159,7 +159,7 @@ export class Writ extends HubClient {
     return (await this.listPage({ id: part }, { limit: 100 })).jobs.map(({ id }) => id);
   }
 
-  /** `over`: it will not run. `asked`: its worker has been told to stop it. */
+  /** `over`: it will not run. `asked`: its worker was asked to stop it. */
   async cancel(id: string): Promise<"over" | "asked"> {
     const { status } = await this.#hub.call(jobRoutes.cancelJob, { params: { id } });
     return status === 202 ? "asked" : "over";

@@ -47,7 +47,7 @@ describe("a field of the document", () => {
     }
   });
 
-  it("that has a format exists, and is none that version 0.1 reads", () => {
+  it("that has a format exists, and version 0.1 does not read it", () => {
     const old = [
       ...firstFields,
       ...Object.values(firstRunFields).flatMap((names) => names.map((n) => `run.${n}`)),

@@ -209,7 +209,7 @@ test("the classes can be asked for, and nothing else is there", async () => {
   expect((await call("PUT", "/job")).status).toBe(404);
 });
 
-test("a port that is none is refused", async () => {
+test("an invalid port is refused", async () => {
   await expect(serveJobs({}, { port: Number.NaN })).rejects.toThrow("port: NaN is not a port");
 });
 

@@ -56,7 +56,7 @@ test.each([
   expect(readdirSync(place.cwd)).toEqual([]);
 });
 
-test("asking where there is no registry finds nothing, and makes nothing", async () => {
+test("a query without a registry finds nothing, and creates nothing", async () => {
   const place = emptyPlace();
   expect(await list(place)).toEqual([]);
   expect(await listLogs(place)).toEqual([]);
@@ -69,7 +69,7 @@ test("asking where there is no registry finds nothing, and makes nothing", async
   expect(readdirSync(place.cwd)).toEqual([]);
 });
 
-test("a text that is no id is not found, whatever path it spells", async () => {
+test("a text that is not an id is not found, even if it is a path", async () => {
   const place = emptyPlace();
   await register(place, job);
   writeFileSync(join(place.cwd, "events.ndjson"), '{"ts":"","event":"registered"}\n');

@@ -131,7 +131,7 @@ describe("verifyClaim refuses a signed lease", () => {
     expect(refusalOf(buildClaim(change))).toBe("LEASE_INVALID");
   });
 
-  test("that is no lease", () => {
+  test("that is not a lease", () => {
     const document = buildDocument();
     for (const lease of ["{}", "", "null", document, `${buildLease(document)} `]) {
       expect(refusalOf(signClaim(document, lease))).toBe("LEASE_INVALID");

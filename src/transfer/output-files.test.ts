@@ -142,7 +142,7 @@ test.each([
   expect(await upload()).toMatchObject({ stored: [], problems: [{ leadsOut }] });
 });
 
-test("M-03: a manifest that cannot be used keeps nothing and says so", async () => {
+test("M-03: a manifest that cannot be used keeps nothing and is reported", async () => {
   write("a");
   for (const text of ["{", "[]", '{"files":[{"local_path":1}]}', '{"files":{}}', "[".repeat(1_000_000)]) {
     write(manifestName, text);

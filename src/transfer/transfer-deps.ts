@@ -19,7 +19,7 @@ export type PresignedUrl = {
   parts?:
     | readonly { number: number; offset: number; size: number; url: string; etag?: string | undefined }[]
     | undefined;
-  /** To be told when everything was put; the file exists from then on. */
+  /** The address to call when everything was put; the file exists from then on. */
   complete_url?: string | undefined;
 };
 

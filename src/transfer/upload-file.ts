@@ -36,7 +36,7 @@ export async function uploadFile(deps: TransferDeps, upload: Upload): Promise<Fi
   await withFreshUrls(deps, tries, async (url) => {
     // The first time, asking how much of a small file has arrived would cost as much as sending it.
     const isWorthAsking = !isFirst || facts.size >= resumeBytesMin;
-    // A store that wants to be told of the end is not the hub, and continues only what it takes in parts.
+    // A store with an address for the end of an upload is not the hub, and continues only what it takes in parts.
     const mayResume = isWorthAsking && url.complete_url === undefined;
     isFirst = false;
     const sending = { source, facts, url, signal, onProgress, mayResume };

@@ -44,7 +44,7 @@ export function shownRatios(ratios: readonly number[]): string {
   return ratios.map((ratio) => ratio.toFixed(2)).join(", ");
 }
 
-/** A server that does with each connection what it is told. */
+/** A server that treats each connection as the test asks. */
 export async function listenOn(onSocket: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {

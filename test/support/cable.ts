@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A connection to a hub that a test can cut, freeze and mend, while the hub goes on for everybody else. */
+/** A connection to a hub that a test can cut, freeze and mend, while the hub continues for all others. */
 export type Cable = {
   url: string;
   /** Ends every connection, and each new one at once. */

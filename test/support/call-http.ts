@@ -67,7 +67,7 @@ function answerOf(status: number, headers: IncomingHttpHeaders, bytes: Buffer): 
   const text = bytes.toString("utf8");
   const json = <T>() => JSON.parse(text) as T;
   const isJson = headers["content-type"]?.startsWith("application/json") === true;
-  // The answer to a HEAD has no body, and a health that is bad is no error.
+  // The answer to a HEAD has no body, and a failing health check is not an error.
   const isError = status >= 400 && isJson && text !== "" && errorOf(text) !== undefined;
   return { status, headers, bytes, text, json, code: isError ? errorOf(text).code : undefined };
 }

@@ -104,7 +104,7 @@ async function checkJobs(fleet: HubFleet, load: FleetLoad): Promise<void> {
   expect([...load.acknowledged].filter((id) => !times.has(id))).toEqual([]);
 }
 
-/** Each follower was told the log from where it came in: in order, without a gap and without a repetition. */
+/** Each follower received the log from where it began: in order, without a gap and without a repetition. */
 async function checkFollowers(fleet: HubFleet, load: FleetLoad): Promise<void> {
   const log = logOf(fleet);
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, index) => index + 1));

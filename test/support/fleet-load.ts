@@ -14,7 +14,7 @@ type Told = { event: string; id: string };
 /** Producers and followers at every hub, which go on through whatever happens to the hubs. */
 export class FleetLoad {
   readonly acknowledged = new Set<string>();
-  /** What each follower was told, in order. */
+  /** The events of each follower, in order. */
   readonly told: Told[][] = [];
   readonly #clients: Writ[];
   readonly #over = new AbortController();
@@ -26,7 +26,7 @@ export class FleetLoad {
     this.#clients = fleet.hubs.map((_, index) => fleet.client(index));
   }
 
-  /** Resolves when every follower is there: each is told of a job that was made after it came. */
+  /** Resolves when every follower is there: each receives the event of a job that was made after it began. */
   async start(): Promise<void> {
     for (const client of this.#clients) {
       const told: Told[] = [];

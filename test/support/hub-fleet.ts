@@ -66,7 +66,7 @@ export class HubFleet {
     return this.hubs[0]!.token;
   }
 
-  /** A client that begins at one hub and goes on at the others, for as long as it takes. */
+  /** A client that begins at one hub and continues at the others, for as long as it takes. */
   client(first: number): Writ {
     const urls = [...this.urls.slice(first), ...this.urls.slice(0, first)];
     return new Writ({ url: urls, token: this.token, retryMs: 600_000, random: () => 0 });

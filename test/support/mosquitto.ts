@@ -63,7 +63,7 @@ export class Mosquitto {
     await eventually("the broker listens", () => canConnect(this.port));
   }
 
-  /** Another client, which hears everything below a topic. */
+  /** Another client, which receives everything below a topic. */
   async listen(topic: string, options: mqtt.IClientOptions = {}): Promise<Listener> {
     const listener = new Listener(this.url, options);
     await listener.subscribe(topic);

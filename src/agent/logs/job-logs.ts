@@ -60,7 +60,7 @@ export class JobLogs {
     return this.#trouble.signal;
   }
 
-  /** Throws if the disk did not take everything that the job wrote: that is no failure of the job. */
+  /** Throws if the disk did not take everything that the job wrote: the job has not failed by that. */
   check(): void {
     if (this.#unwritable !== undefined) throw new WritError("STORE_UNAVAILABLE", this.#unwritable);
   }

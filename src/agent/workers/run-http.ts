@@ -79,7 +79,7 @@ async function workerGone(deps: AgentDeps, worker: WorkerState): Promise<RunFail
   return new RunFailure("EXECUTION_ERROR", "WORKER_EXIT_ERROR", reason);
 }
 
-/** Whatever fails because the job was stopped is no failure of its own. */
+/** A failure that follows from stopping the job is not reported as one. */
 async function untilStopped(job: AgentJob, act: () => Promise<RunOutcome>): Promise<RunOutcome> {
   try {
     return await act();

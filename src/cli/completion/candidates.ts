@@ -70,7 +70,7 @@ async function askWrit<T>(
   return withWrit(context, command, act);
 }
 
-/** As many as a person can look through: more take the hub longer, and a late answer is none. */
+/** As many as a person can look through: more take the hub longer, and a late answer is not shown. */
 const newestJobs = 50;
 /** From so many characters on, the hub finds the jobs whose ids begin so, however old they are. */
 const idPartMin = 8;

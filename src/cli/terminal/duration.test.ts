@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { formatAge, formatDuration, parseDuration, parseMoment } from "./duration.ts";
 
-test.each(["", "m", "10x", "-5s", "1h 30m", "1e3", "10m!"])("%j is no length of time", (text) => {
+test.each(["", "m", "10x", "-5s", "1h 30m", "1e3", "10m!"])("%j is not a length of time", (text) => {
   expect(parseDuration(text)).toBeUndefined();
 });
 
@@ -40,7 +40,7 @@ test.each([
   expect(formatAge(1_000_000_000 - ms, 1_000_000_000)).toBe(text);
 });
 
-test.each(["", "soon", "+", "+soon", "2030", "2030-99-99"])("%j is no moment", (text) => {
+test.each(["", "soon", "+", "+soon", "2030", "2030-99-99"])("%j is not a moment", (text) => {
   expect(parseMoment(text, 0)).toBeUndefined();
 });
 

@@ -15,8 +15,8 @@ const columnsWhenUnknown = 80;
 type Bar = { what: string; total: number; unit?: "bytes" | "rows" };
 
 /**
- * Shows how far a file, or something else that can be counted, has come: one line on the terminal, which changes, or a line
- * now and then if stderr is none.
+ * Shows how far a file, or something else that can be counted, has come: one line on the terminal, which changes, or a
+ * line every half minute if stderr is not a terminal.
  */
 export class ProgressBar {
   readonly #context: CliContext;

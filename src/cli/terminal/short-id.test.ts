@@ -28,7 +28,7 @@ test("a start that no id has is not found", async () => {
   await expect(resolveJobId(writ, "ffffffff")).rejects.toMatchObject({ code: "NOT_FOUND" });
 });
 
-test("a start of fewer than 8 characters is no start", async () => {
+test("fewer than 8 characters are not taken for the start of an id", async () => {
   await expect(resolveJobId(writ, "0f00000")).rejects.toMatchObject({ code: "NOT_FOUND" });
 });
 

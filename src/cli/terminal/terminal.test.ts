@@ -74,7 +74,7 @@ test("ordinary text, line breaks and letters of all scripts stay as they are", (
   expect(neutralise(text)).toBe(text);
 });
 
-test("a colour within a line end is no line end, whole or in chunks", () => {
+test("a line end with a colour inside is not a line end, whole or in chunks", () => {
   const output = new OutputNeutraliser();
   const shown = ["\r", "\x1b[31m", "\n"].map((part) => output.push(Buffer.from(part))).join("");
   expect(shown + output.end()).toBe("\\x0d\n");

@@ -6,7 +6,7 @@ test("C7: wide characters take two columns, and marks take none", () => {
   expect(padText("日本", 6)).toBe("日本  ");
 });
 
-test("C7: a text is cut to its width and says so", () => {
+test("C7: a text that is cut to its width ends with an ellipsis", () => {
   expect(["abcdef", "abc", "日本語"].map((text) => cutText(text, 4))).toEqual(["abc…", "abc", "日…"]);
 });
 

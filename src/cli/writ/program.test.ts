@@ -4,7 +4,7 @@ import { sendJson, startTinyHub } from "../../client/testing/tiny-hub.ts";
 import { createContext } from "../create-context.ts";
 import { runWrit } from "./program.ts";
 
-test("a reader that closes early is no error", async () => {
+test("a reader that closes early is not an error", async () => {
   const hub = await startTinyHub((_, response) => sendJson(response, 200, []));
   onTestFinished(() => hub[Symbol.asyncDispose]());
   // As a pipe that is full when its reader leaves.

@@ -190,7 +190,7 @@ test("O-24: one wait of many that is refused ends the others", async () => {
   });
 });
 
-test("O-24: a time limit that is none is refused with its unit", async () => {
+test("O-24: an invalid time limit is refused with its unit", async () => {
   const { writ } = await openWithJobs();
   await expect(writ.wait(id, { timeoutMs: "5m" as never })).rejects.toMatchObject({
     code: "INVALID_ARGUMENT",

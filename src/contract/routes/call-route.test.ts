@@ -27,7 +27,7 @@ describe("a refusal", () => {
     });
   });
 
-  test("that is none of a hub is HTTP_ERROR", () => {
+  test("that does not come from a hub is HTTP_ERROR", () => {
     expect(refused(502, "<html>")).toMatchObject({ code: "HTTP_ERROR", details: { status: 502 } });
     expect(refused(500, '{"error":{"code":"toString"}}')).toMatchObject({ code: "HTTP_ERROR" });
     expect(refused(302, "")).toMatchObject({ code: "HTTP_ERROR" });

@@ -16,7 +16,7 @@ import {
   workerId,
 } from "./fields.ts";
 
-/* What a worker tells about one attempt. An unknown field is refused: to ignore it could lose output. */
+/* The reports of a worker about one attempt. An unknown field is refused: to ignore it could lose output. */
 
 /** Which parts of a cage were not there. */
 export const missingParts = z.array(z.strictObject({ part: text(1, 100), why: text(0, 500) })).max(100);

@@ -22,8 +22,8 @@ export const claimJobsMax = 256;
 export const claimWaitMsMax = 60_000;
 
 /*
- * What a worker tells about itself may come from a newer version: a hub that does not know a field could not use it, so in
- * these shapes an unknown field is ignored. Why: ADR 0078, ADR 0095.
+ * What a worker registers and reports about itself may come from a newer version: a hub that does not know a field
+ * could not use it, so in these shapes an unknown field is ignored. Why: ADR 0078, ADR 0095.
  */
 
 export const capability = z.object({

@@ -137,7 +137,7 @@ describe("the worker is notified", () => {
 });
 
 describe("a new job", () => {
-  it("is counted, logged as its first event, and told to workers when it can run now", () => {
+  it("is counted, logged as its first event, and announced to workers when it can run now", () => {
     const effects = submitEffects(aJob("pending", { createdAt: nowMs, runAt: nowMs }), origin);
     expect(effects).toMatchObject({
       after: { eventCount: 1 },

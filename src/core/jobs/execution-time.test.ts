@@ -32,7 +32,7 @@ describe("O-47 the time that an attempt ran", () => {
     }
   });
 
-  it("is no part of the usage that is shown", () => {
+  it("is not part of the usage that is shown", () => {
     expect(timeOf(5_000, '{"cpu_ms":7}').shown).toBe('{"cpu_ms":7}');
     expect(timeOf(5_000).shown).toBeNull();
   });

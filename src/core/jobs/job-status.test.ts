@@ -96,7 +96,7 @@ test("O-20: a cancelled job is STOPPED with its exit code as soon as its process
   }
 });
 
-test("a list that leaves out the history still tells the last failure", () => {
+test("a list that leaves out the history still shows the last failure", () => {
   const last_failure = { reason: "boom", last_line: "no such table" };
   const listed = job("pending", { fail_history: null, last_failure, run_at: 90 });
   expect(statusOf(listed, [])).toMatchObject({

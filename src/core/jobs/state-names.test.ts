@@ -6,7 +6,7 @@ test("every state of ours lies behind one of gRPC", () => {
   expect(new Set(Object.values(statesBehind).flat())).toEqual(new Set(jobStates));
 });
 
-test("the registry knows fewer states, and tells a stop from a failure", () => {
+test("the registry has fewer states, and distinguishes a stop from a failure", () => {
   expect(jobStates.map((status) => [status, registryState({ status, failCode: null })])).toEqual([
     ["pending", "pending"],
     ["assigned", "running"],

@@ -16,7 +16,7 @@ export type Observation = { tenantId: string; type: string } & (
 /** Reasons may quote anything; causes are distinguished by their beginning. */
 const reasonCharsMax = 120;
 
-/** What a change of state means for statistics. A retry is none of it: the job has not ended. */
+/** What a change of state means for statistics. A retry counts for nothing: the job has not ended. */
 export function observationOf(after: JobRecord, { from, to }: CountChanges): Observation | null {
   const { tenantId, type } = after;
   if (from === null) return { tenantId, type, kind: "submitted", count: 1 };

@@ -89,7 +89,7 @@ function textBytes(text: string): number {
   return new TextEncoder().encode(JSON.stringify(text)).length;
 }
 
-/** What JSON text means, or undefined when it is none. For text whose shape is checked next. */
+/** What JSON text means, or undefined when it is not JSON. For text whose shape is checked next. */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);

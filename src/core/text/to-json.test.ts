@@ -24,7 +24,7 @@ test("C9: a bigint and a cycle are refused with the name of the value", () => {
   expect(() => toJson(circle, "result")).toThrow(/^result: cannot be written as JSON: .*circular/);
 });
 
-test("C9: everything that JSON can say is written as ever", () => {
+test("C9: every value that JSON can hold is written as JSON.stringify writes it", () => {
   const value = { none: null, left: undefined, at: new Date(0), empty: {}, list: [null, "null", { n: 1.5 }] };
   expect(toJson(value)).toBe(JSON.stringify(value));
 });

@@ -13,7 +13,7 @@ function scene() {
 }
 
 for (const jumpMs of [hourMs, -hourMs]) {
-  test(`A5: time passes as ever after the system's clock is set by ${jumpMs} ms, until it is followed`, async () => {
+  test(`A5: time passes steadily after the system's clock is set by ${jumpMs} ms, until it is followed`, async () => {
     const { clock, pass, set } = scene();
     await pass(5_000);
     set(jumpMs);

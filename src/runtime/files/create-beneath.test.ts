@@ -66,7 +66,7 @@ test("nothing is written through a link, and a link is replaced and not followed
   expect(readdirSync(join(dir, "outside"))).toEqual(["file"]);
 });
 
-test("of a file that is given up nothing is left, and no descriptor stays open", async () => {
+test("nothing is left of a discarded file, and no descriptor stays open", async () => {
   const openNow = () => readdirSync("/proc/self/fd").length;
   const before = openNow();
   const file = await createBeneath(base, "a/x");

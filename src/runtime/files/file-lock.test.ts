@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("a lock on a file", () => {
-  test("that cannot be had for another reason than its holder says so", () => {
+  test("that fails for another reason than its holder reports that reason", () => {
     expect(() => tryLockFile(join(dir, "missing", "thing.lock"))).toThrow("cannot be locked: ENOENT");
     writeFileSync(path, "this is not a database, and longer than its header would be".repeat(10));
     expect(() => tryLockFile(path)).toThrow("cannot be locked: file is not a database");

@@ -20,7 +20,7 @@ test("a file in the way is refused", () => {
   expect(() => makeDir(join(dir, "file", "a", "b"))).toThrow("ENOTDIR");
 });
 
-test("missing directories are made for the user alone, and again is no error", () => {
+test("missing directories are made for the user alone, and making them twice is not an error", () => {
   const path = join(dir, "a", "b", "c");
   makeDir(path);
   makeDir(path);

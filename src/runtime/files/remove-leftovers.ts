@@ -15,7 +15,7 @@ type LeftoverFolder = {
 
 /**
  * Removes what programs that were killed have left half-written: what has a name that we give, belongs to this user and
- * is older than a day. A failure is logged; it is no reason not to start.
+ * is older than a day. A failure is logged and does not prevent the start.
  */
 export async function removeLeftovers(
   folders: readonly LeftoverFolder[],

@@ -86,7 +86,7 @@ test.each([
     );
 });
 
-test("an allowed host is no excuse for a password in the URL", () => {
+test("a password in the URL is refused even for an allowed host", () => {
   expect(() => checkUrl("http://a:b@files.example/x", allow("files.example"))).toThrow("password");
 });
 

@@ -34,7 +34,7 @@ type HttpRequest = {
   /** For each hub that is tried, until the whole response has arrived. */
   timeoutMs: number;
   responseBytesMax?: number;
-  /** Whether it may reach a hub twice (default: true). If not, it is given up when its answer is lost. */
+  /** Whether it may reach a hub twice (default: true). If not, the call fails when its answer is lost. */
   mayRepeat?: boolean;
 };
 

@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 describe("refusals", () => {
-  test("what a hub refuses because of the request is no reason to ask another", async () => {
+  test("a request that a hub refuses is not sent to another", async () => {
     for (const status of [302, 400, 401, 403, 404, 409, 423, 429, 500]) {
       const refusing = await serve((_request, response) => response.writeHead(status).end());
       const other = await serve((_request, response) => response.end("other"));

@@ -8,7 +8,10 @@ const untrusted: readonly string[] = [
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ];
 
-/** What to do about an address at which something listens that is no hub to us; undefined if the reason does not tell. */
+/**
+ * What to do about an address at which something listens that does not answer as a hub; undefined if the reason does
+ * not show what it is.
+ */
 export function unreachableAdvice({ protocol, host, origin }: URL, reason: string): string | undefined {
   const isTls = protocol === "https:";
   if (isTls && reason === "EPROTO")

@@ -53,6 +53,6 @@ test("the lines of every file are counted, and what looks like a header inside a
   ]);
 });
 
-test("nothing is no file", () => {
+test("an empty diff has no files", () => {
   expect(diffStat("")).toEqual([]);
 });

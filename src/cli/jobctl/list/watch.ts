@@ -75,7 +75,7 @@ function headOf({ running, queued, scheduled }: StateCounts, { jobs }: RpcListPa
   return `${text(running)} running, ${text(queued)} queued, ${later}${formatPart(jobs.length, undefined)}; q quits`;
 }
 
-/** How many of all jobs are in each state. If the page has them all, it tells; otherwise the hub counts. */
+/** How many of all jobs are in each state. Counted on the page if that has all jobs, and otherwise by the hub. */
 async function countStates(jobs: Jobs, page: RpcListPage, signal: AbortSignal): Promise<StateCounts> {
   const nowMs = Date.now();
   const count = async (shown: string, status: string): Promise<Count> => {

@@ -45,7 +45,7 @@ function readData(text: string): unknown {
   }
 }
 
-/** A broker that is away loses nothing, so it is no failure; one that refuses us has to be looked at. */
+/** While a broker is away nothing is lost, so the command succeeds; a broker that refuses us is an error. */
 function reportWait(context: CliContext, waits: MqttFailure | null): void {
   if (waits === null) return;
   const rest = "the event waits in the registry, and goes out with the next one";

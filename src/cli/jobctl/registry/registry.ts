@@ -16,7 +16,7 @@ import { readPrompt } from "../delegate/read-prompt.ts";
 import { definePublish, defineSubscribe } from "./registry-messages.ts";
 import { addPlaceOptions, placeOf, withRegistry } from "./registry-place.ts";
 
-/** Nothing to pick is no failure, but a loop in a shell has to notice it. */
+/** Nothing to pick is not an error, but a loop in a shell has to notice it. */
 const nothingToPick = 3;
 
 export function define(command: Command, context: CliContext): void {

@@ -65,7 +65,7 @@ function ending(context: CliContext, job: RpcJob): string {
   return `${paint.red(job.state)} after ${took}: ${neutraliseLine(failureText(job) || "no reason was given")}`;
 }
 
-/** One line on the terminal that is overwritten with each change. Nothing is written when stderr is no terminal. */
+/** One line on the terminal that is overwritten with each change. Nothing is written when stderr is not a terminal. */
 class ProgressLine {
   readonly #context: CliContext;
   #isShown = false;
