@@ -21,13 +21,13 @@ else:
     except ImportError:  # the client works without Ed25519; a worker does not start without it
 
         class Job:
-            """Stands in where there is no Ed25519."""
+            """Used where Python has no Ed25519."""
 
 
 Handler = Callable[..., Any]
 seen_max = 10_000
 result_bytes_max = 2 * 1024 * 1024
-# What is wrong with a report that the hub answers so will be wrong the next time too.
+# A report that the hub answers with one of these would be refused again.
 refused_statuses = (400, 413)
 
 
@@ -142,7 +142,7 @@ class Attempts:
         return job.report({"reason": f"ran longer than {job.timeout_sec} s", "code": "TIMEOUT"}, self._key.sign)
 
     def _leave_trace(self, job: Job, error: BaseException) -> None:
-        """An error that a handler raises after a stop was requested is its way to stop, and is not logged; nor is an ordinary answer."""
+        """An error that a handler raises after a stop is its way to stop, and is not logged; nor is an ordinary answer."""
         if job.cancelled.is_set() or isinstance(error, (Final, _Refusal)):
             return
         trace = trace_of(error)

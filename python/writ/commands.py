@@ -1,4 +1,4 @@
-"""The commands that a hub sends between two heartbeats: each means that a heartbeat now would have an answer for the worker."""
+"""The commands that a hub sends between two heartbeats. Each means that the answer to a heartbeat has something new."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ line_bytes_max = 64 * 1024
 
 def follow_commands(hub: Connection, worker_id: str, on_news: Callable[[], None], over: threading.Event) -> None:
     """
-    Until the event is set. A stream that cannot be had, or breaks, is tried again. Nothing is lost meanwhile: heartbeats tell
-    the same, only later.
+    Runs until the event is set. A stream that cannot be opened, or breaks, is tried again. Nothing is lost meanwhile:
+    heartbeats bring the same, only later.
     """
     failures = 0
     while not over.is_set():

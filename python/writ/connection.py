@@ -22,7 +22,7 @@ answer_bytes_max = 64 * 1024 * 1024
 away_statuses = (502, 503, 504)
 # The token is not known, or was refused so often that no more of them are looked at for a while.
 unknown_statuses = (401, 429)
-# What a connection says that was closed at the other end; with TLS, SSLEOFError when something is sent there.
+# The errors of a connection that was closed at the other end; with TLS, SSLEOFError when something is sent there.
 hung_up = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError)
 Answer = TypeVar("Answer")
 

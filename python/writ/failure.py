@@ -57,7 +57,7 @@ def trace_of(error: BaseException) -> str:
 
 
 def text_of(text: object, chars_max: int = reason_chars_max) -> str:
-    """What the hub takes as text: half of a character is none."""
+    """Text as the hub accepts it, without halves of surrogate pairs."""
     return str(text).encode("utf8", "replace").decode()[:chars_max]
 
 

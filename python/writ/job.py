@@ -65,7 +65,7 @@ class Job:
         return self.timeout_sec > 0 and self.ran_sec > self.timeout_sec
 
     def stop(self) -> None:
-        """Tells the handler that it is to end."""
+        """Asks the handler to end."""
         self.cancelled.set()
         on_stop = self.on_stop
         if on_stop is not None:
@@ -125,7 +125,7 @@ class Job:
         self._hashes[stream].update(piece)
 
     def announce(self) -> None:
-        """Tells the hub that it runs; a job that is over in a moment is announced by its end."""
+        """Reports to the hub that it runs; the start of a short job is reported with its end."""
         if self.is_announced:
             return
         self._hub.call("POST", f"/jobs/{self.id}/start", self._fence, retry_sec=10)

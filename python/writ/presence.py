@@ -1,4 +1,4 @@
-"""Tells in few lines that the hub is away and that it is back, however many threads notice it."""
+"""Logs in few lines that the hub is away and that it is back, even if many threads notice it."""
 
 from __future__ import annotations
 

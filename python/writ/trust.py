@@ -1,4 +1,4 @@
-"""What a worker believes: the hub's keys, and the claims that they have signed."""
+"""What a worker trusts: the hub's keys, and the claims that they have signed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ field_prime = 2**255 - 19
 _order_8_y = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 small_order_ys = {0, 1, field_prime - 1, _order_8_y, field_prime - _order_8_y}
 
-# What DER says before the 32 bytes of an Ed25519 key: its kind (RFC 8410).
+# The bytes of DER before the 32 bytes of an Ed25519 key: its kind (RFC 8410).
 public_prefix = bytes.fromhex("302a300506032b6570032100")
 private_prefix = bytes.fromhex("302e020100300506032b657004220420")
 

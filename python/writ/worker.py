@@ -31,7 +31,7 @@ waited_sec_min = 1.0
 beat_sec_max = 10.0
 # Somebody who starts a worker should not wonder for longer whether it does anything.
 slow_sec = 3.0
-# For what a worker that stops still has to tell the hub.
+# For the last calls of a worker that stops.
 goodbye_sec = 5.0
 # For another process of the same name to end, which may still be waiting for its jobs.
 name_sec = 60.0

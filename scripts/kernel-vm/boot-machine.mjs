@@ -9,9 +9,9 @@ const lookMs = 250;
 const serialLinesShown = 15;
 
 /**
- * Boots the machine, hands its output on as it comes, and returns when it has powered off: `{ status, results }`
- * when it said how its command ended, or `{ failure, booted }` when anything else happened. The exit code of qemu
- * says nothing, it is 0 after a kernel panic too.
+ * Boots the machine, hands its output on as it comes, and returns when it has powered off: `{ status, results }` when
+ * it said how its command ended, or `{ failure, booted }` when anything else happened. The exit code of qemu means
+ * nothing: it is 0 after a kernel panic too.
  */
 export async function bootMachine({
   qemu,
@@ -59,7 +59,7 @@ function qemuArgs({ kernel, disks, files }) {
     ["-accel", "tcg,thread=single"],
     // "max" has rdrand; without it Node waits a second for the kernel to have enough randomness.
     ["-cpu", "max"],
-    // Two CPUs, so that limits of more and of less than one can both be told from no limit.
+    // Two CPUs, so that limits of more and of less than one can both be distinguished from no limit.
     ["-smp", "2", "-m", "1024"],
     ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
     ["-serial", `file:${files.serial}`],

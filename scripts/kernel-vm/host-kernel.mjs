@@ -5,8 +5,8 @@ const controllers = ["cpu", "memory", "io", "pids"];
 const mountPoint = "/sys/fs/cgroup";
 
 /**
- * Why the tests cannot run on this kernel directly, or undefined when they can. Only a try tells: in a container
- * the controllers may be listed and still not be given to a child.
+ * Why the tests cannot run on this kernel directly, or undefined when they can. Only a try shows it: in a container the
+ * controllers may be listed and still not be given to a child.
  */
 export function whyNotHere() {
   if (process.platform !== "linux") return `this is ${process.platform}`;

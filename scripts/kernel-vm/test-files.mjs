@@ -16,8 +16,8 @@ export function findTestFiles(filters) {
 }
 
 /**
- * One file after the other: they count what the whole machine does. The words for people go to stdout as they
- * come, and TAP goes to a place of its own, where nothing that a test prints can be taken for a result.
+ * One file after the other: they count what the whole machine does. The output for people goes to stdout as it arrives,
+ * and TAP goes to a place of its own, where nothing that a test prints can be taken for a result.
  */
 export function nodeTestArgs(files, options, resultsFile) {
   return [
