@@ -16,7 +16,8 @@ export function onceForRun(name: string, make: (dir: string) => string): string 
   const giveUpMs = performance.now() + patienceMs;
   while (!existsSync(made)) {
     if (!takeTurn(dir)) {
-      if (performance.now() > giveUpMs) throw new Error(`no process has made ${dir} in ${patienceMs / 1000} s`);
+      if (performance.now() > giveUpMs)
+        throw new Error(`no process has made ${dir} in ${patienceMs / 1000} s`);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookMs);
       continue;
     }
