@@ -36,7 +36,7 @@ import { heartbeatWorker, refuseClaim } from "./acts/worker-acts.ts";
 import { writeDriver } from "./acts/write-driver.ts";
 import { claimJobs } from "./claims/claim-jobs.ts";
 import { promoteJobs } from "./claims/promote-jobs.ts";
-import type { Context } from "./context.ts";
+import { type Context, unflushedFrames } from "./context.ts";
 import { changeJobs } from "./jobs/change-jobs.ts";
 import { findById } from "./jobs/load-entry.ts";
 import { dropOutputs, getOutputNotes, getSmallOutput, noteOutputs } from "./jobs/outputs.ts";
@@ -110,7 +110,8 @@ const acts: Acts = {
 
 export function runAct(context: Context, name: WireAct, input: unknown): unknown {
   if (name === "flushIndex") {
-    context.mustFlush ||= context.jobs.dirtyCount > 0;
+    context.mustFlush ||= unflushedFrames(context) > 0;
+    if (context.removal === "some") context.removal = "due";
     return null;
   }
   if (isColdWrite(name)) return driveAct(context.sql, coldWrite(writeDriver(context), name, input));

@@ -9,12 +9,13 @@ import type { Connection } from "../sqlite/database/connection.ts";
 import { readWindow } from "./claims/read-window.ts";
 import { Windows } from "./claims/windows.ts";
 import { FrameReader } from "./frames/frame-reader.ts";
-import { GroupFrame, type GroupMark } from "./frames/group-frame.ts";
+import { type Changes, GroupFrame, type GroupMark } from "./frames/group-frame.ts";
 import { flushRows } from "./jobs/flush-rows.ts";
 import { rowOf } from "./jobs/job-entry.ts";
 import { JobMemory, type MemoryMark } from "./jobs/job-memory.ts";
 import { KnownIds } from "./jobs/known-ids.ts";
 import { Names } from "./jobs/names.ts";
+import { isAsSubmitted } from "./jobs/new-entry.ts";
 import { replayFrames } from "./jobs/replay-frames.ts";
 import { type ChainEnd, loadChainEnd } from "./log/event-chain.ts";
 import { leaveOutNumbers } from "./log/event-log.ts";
@@ -47,6 +48,8 @@ export type Context = {
   nextRunAt: number | null | undefined;
   /** The group has changed rows directly, so all of them are written with it and no replay goes back before it. */
   mustFlush: boolean;
+  /** Something was removed, of which the write-ahead log has copies; `due` once it is to be emptied. */
+  removal: "none" | "some" | "due";
   writeFailed: boolean;
 };
 
@@ -75,6 +78,7 @@ export function loadContext(sql: Connection, macKey: Buffer, unreadable: Set<num
     skip: null,
     nextRunAt: undefined,
     mustFlush: false,
+    removal: "none",
     writeFailed: false,
   };
   replayFrames(context);
@@ -142,16 +146,30 @@ export function rollBackContext(context: Context, mark: ContextMark): void {
 
 /** Rows of more jobs than this are written with the group that exceeds it; that takes about 10 ms. */
 const dirtyMax = 2_000;
+/** And so are those of more frames than this, however few their jobs are. */
+const unflushedMax = 1_000;
 
 /** Appends the frame of the group, and writes rows if there are many to write, or if it is asked for. */
 export function commitFrame(context: Context): void {
-  const { sql, frame, jobs, tallies, names, turns } = context;
-  const rows = jobs.takeTouched().map((entry) => rowOf(entry, names.numberOf));
+  const { sql, frame, jobs, tallies, turns, previousHash } = context;
+  const isFlushed =
+    context.mustFlush || jobs.dirtyCount >= dirtyMax || unflushedFrames(context) >= unflushedMax;
   const lastEvent = tallies.get("event_seq");
-  const { previousHash } = context;
-  frame.append(sql, { rows, turns: [...turns], lastEvent, previousHash, atMs: Date.now() });
+  frame.append(sql, { changes: isFlushed ? null : changesOf(context), lastEvent, previousHash });
   leaveOutNumbers(context);
   context.previousHash = context.chainEnd;
+  jobs.closeGroup();
   turns.clear();
-  if (context.mustFlush || jobs.dirtyCount >= dirtyMax) flushRows(context);
+  if (isFlushed) flushRows(context);
+}
+
+/** The frames that a replay would read. Some of them may have changed no job. */
+export function unflushedFrames({ frame, tallies }: Context): number {
+  return frame.number - 1 - tallies.get("flushed_frame");
+}
+
+/** What a replay needs beside the lines. Rows that are written with the group need none. */
+function changesOf({ frame, jobs, names, turns }: Context): Changes {
+  const changed = jobs.touched().filter((entry) => !isAsSubmitted(entry, frame.number));
+  return { rows: changed.map((entry) => rowOf(entry, names.numberOf)), turns: [...turns] };
 }

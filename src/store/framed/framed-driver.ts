@@ -9,7 +9,9 @@ import {
   loadContext,
   markContext,
   rollBackContext,
+  unflushedFrames,
 } from "./context.ts";
+import { truncateLog } from "./frames/truncate-log.ts";
 import { migrate } from "./schema.ts";
 
 /** A frame for each group of acts; rows are an index that is written later. Why: ADR 0116. */
@@ -24,5 +26,6 @@ export const framedDriver: GroupDriver<Context, ContextMark> = {
     handOver(context, { leaseJobs, mark: markContext, backTo: rollBackContext });
     commitFrame(context);
   },
-  isUnsettled: ({ jobs }) => jobs.dirtyCount > 0,
+  committed: truncateLog,
+  isUnsettled: (context) => unflushedFrames(context) > 0 || context.removal !== "none",
 };

@@ -10,7 +10,8 @@ DROP TABLE events;
 DROP TABLE audit_seals;
 
 -- One row for each group of acts that were committed together. `first_event` and `last_event` are the numbers of the events in
--- it; a frame without events has last_event = first_event - 1.
+-- it; a frame without events has last_event = first_event - 1. Neither is ever lower than in the frame before. Of a frame of which nothing is
+-- left, the head is only the MAC, and of several in a row there is one.
 CREATE TABLE frames (
   number INTEGER PRIMARY KEY,
   first_event INTEGER NOT NULL,
@@ -18,8 +19,17 @@ CREATE TABLE frames (
   head BLOB NOT NULL
 ) STRICT;
 
--- In order, because the log is read by the numbers of events.
-CREATE INDEX frames_by_event ON frames (last_event);
+-- Which frames have events of a tenant, of a rare kind or of a severity above LOW, up to the tally `flushed_frame`.
+CREATE TABLE frame_traits (
+  trait INTEGER NOT NULL,
+  frame INTEGER NOT NULL,
+  PRIMARY KEY (trait, frame)
+) STRICT, WITHOUT ROWID;
+
+-- Frames whose heads were found damaged: each was reported once.
+CREATE TABLE damaged_frames (
+  number INTEGER PRIMARY KEY
+) STRICT;
 
 -- The payloads of a frame, at 8 * number + the place of the payload in `payloadNames`. Each goes at its own time.
 CREATE TABLE payloads (
@@ -101,7 +111,7 @@ CREATE TABLE owners (
   UNIQUE (tenant_id, user_id)
 ) STRICT;
 
--- Workers and keys of leases, which rows name by number.
+-- Workers, keys of leases and traits of frames, which rows name by number.
 CREATE TABLE names (
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE

@@ -9,6 +9,8 @@ import type { Failpoint } from "../sqlite/thread/failpoint.ts";
  * driver beside this one is not taken over yet.
  */
 export function migrate(sql: Connection, failpoint: Failpoint): number {
+  // What is removed is overwritten, also where the file keeps it free for something else.
+  sql.script("PRAGMA secure_delete = ON");
   if (schemaVersion(sql) === framedSchema) return framedSchema;
   sql.script("BEGIN IMMEDIATE");
   try {

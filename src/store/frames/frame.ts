@@ -46,7 +46,7 @@ export type Head = Omit<FrameFacts, "previousMac"> & {
   mac: Buffer;
 };
 
-const macBytes = 32;
+export const macBytes = 32;
 export const firstMac: Buffer = Buffer.alloc(macBytes);
 export const magic: Buffer = Buffer.from("WFRM");
 
@@ -153,6 +153,11 @@ export function readHead(head: Buffer): Head | null {
     lists,
     mac: head.subarray(-macBytes),
   };
+}
+
+/** The time of a frame, in ms. */
+export function timeIn(head: Buffer): number {
+  return head.length < hashesAt ? 0 : Number(head.readBigUInt64BE(timeAt));
 }
 
 /** The hash of the record of the audit trail before the first one in this frame. */

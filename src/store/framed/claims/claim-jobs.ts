@@ -7,9 +7,12 @@ import { driveAct } from "../../sqlite/acts/drive-act.ts";
 import type { ClaimInput, ClaimOutcome } from "../../store.ts";
 import type { Context } from "../context.ts";
 import { checkDocument } from "../jobs/check-document.ts";
+import type { JobEntry } from "../jobs/job-entry.ts";
 import { findEntry } from "../jobs/load-entry.ts";
 import { writeJob } from "../jobs/write-job.ts";
+import { checkState } from "./check-state.ts";
 import { promoteDue } from "./promote-jobs.ts";
+import { reportDamagedFrame } from "./report-damage.ts";
 
 /** Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. */
 export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
@@ -26,7 +29,7 @@ export function leaseJobs(
   onLeased: (job: JobRecord) => void = () => {},
 ): ClaimOutcome {
   const { sql, book, tallies, macKey } = context;
-  const { rules, max, origin = null } = input;
+  const { rules, origin = null } = input;
   const locked = refuseInLockdown(input.worker.tenantId, {
     lockdown: driveAct(sql, getLockdown()),
     tenants: driveAct(sql, listLockedTenants()),
@@ -37,7 +40,7 @@ export function leaseJobs(
       book,
       macKey,
       isLocked: (tenantId) => locked.has(tenantId),
-      jobsOf: (place) => tenantJobs(context, place, max),
+      jobsOf: (place) => tenantJobs(context, place, input),
       change: (job, change) => {
         const answer = writeJob(context, findEntry(context, job.seq)!, change, { rules, origin });
         if (answer.kind !== "moved") return null;
@@ -53,7 +56,11 @@ export function leaseJobs(
 }
 
 /** The numbers are in the window of the queue; a document is read when its turn has come, unless memory has it. */
-function tenantJobs(context: Context, { queues }: TenantInLine, max: number): TenantJobs {
+function tenantJobs(
+  context: Context,
+  { queues }: TenantInLine,
+  { max, rules: { nowMs } }: ClaimInput,
+): TenantJobs {
   const candidates = new Candidates(context.book, queues, {
     wanted: max,
     readPage: (queue, limit) => context.windows.front(queue, limit),
@@ -61,7 +68,7 @@ function tenantJobs(context: Context, { queues }: TenantInLine, max: number): Te
   return {
     peek: () => {
       for (let candidate = candidates.peek(); candidate !== null; candidate = candidates.peek()) {
-        const sealed = sealedJob(context, candidate.seq);
+        const sealed = sealedJob(context, candidate.seq, nowMs);
         if (sealed !== null) return sealed;
         passOver(context, candidate.seq, candidate.priority, queues);
         candidates.take();
@@ -73,13 +80,25 @@ function tenantJobs(context: Context, { queues }: TenantInLine, max: number): Te
 }
 
 /** Null if its frame cannot be trusted as a whole: that says nothing about the job, which waits. */
-function sealedJob(context: Context, seq: number): SealedJob | null {
-  const entry = findEntry(context, seq);
+function sealedJob(context: Context, seq: number, nowMs: number): SealedJob | null {
+  const known = context.jobs.get(seq);
+  const entry = known ?? findEntry(context, seq);
   if (entry === null) return null;
   const { record: job } = entry;
   if (entry.document !== null) return { job, document: entry.document, mac: null, isFresh: true };
   const { state, document } = checkDocument(context, entry);
-  return state === "unknown" ? null : { job, document, mac: null, isFresh: state === "genuine" };
+  const pending = known === undefined ? checkState(context, entry) : "genuine";
+  if (state === "unknown" || pending === "unknown") {
+    for (const number of framesOf(entry))
+      if (!context.frames.isWhole(number)) reportDamagedFrame(context, number, nowMs);
+    return null;
+  }
+  return { job, document, mac: null, isFresh: state === "genuine" && pending === "genuine" };
+}
+
+function framesOf({ at, lineAt, eventFrames }: JobEntry): Set<number> {
+  const last = Number(eventFrames.slice(eventFrames.lastIndexOf(",") + 1));
+  return new Set([at.frame, lineAt?.frame ?? at.frame, last]);
 }
 
 function passOver(context: Context, seq: number, priority: number, queues: TenantInLine["queues"]): void {

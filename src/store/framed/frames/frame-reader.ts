@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
 import { sha256Hex } from "../../../signing/mac.ts";
-import { genuineNumber, listedEntries, listedHash, type PayloadName } from "../../frames/frame.ts";
+import { genuineNumber, listedEntries, listedHash, type PayloadName, readHead } from "../../frames/frame.ts";
 import { type JobLine, readJobLine } from "../../frames/job-line.ts";
 import { readPacked } from "../../frames/packed-text.ts";
 import { type FrameRecord, isZeros, recordsOf } from "../../frames/records.ts";
 import { readSharedTexts } from "../../frames/shared-texts.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
-import { readFrameHead, readPayload } from "./frame-rows.ts";
+import { frameOfEvent, lastFrame, readFrameHead, readPayload } from "./frame-rows.ts";
 
 /** Frames whose heads were checked a moment ago are not checked again; what is kept is at most this large. */
 const keptBytesMax = 32 * 1024 ** 2;
@@ -23,6 +23,8 @@ type OpenFrame = {
   isGenuine: boolean;
   bytes: number;
   payloads: Map<PayloadName, OpenPayload>;
+  /** Once they are asked for. */
+  byJob: Map<string, FrameRecord[]> | null;
 };
 type OpenPayload = {
   bytes: Buffer | null;
@@ -48,6 +50,11 @@ export class FrameReader {
   entry(number: number, name: "changes" | "documents", index: number): FoundEntry {
     const { state, bytes } = this.#entry(number, name, index);
     return { state, text: bytes.toString("utf8") };
+  }
+
+  /** How many lines a frame lists. */
+  lines(number: number): number {
+    return Math.max(0, this.#payload(number, this.#frame(number), "jobs").starts.length - 2);
   }
 
   /** The line of a job; null if nothing of it can be read. */
@@ -76,6 +83,36 @@ export class FrameReader {
     const frame = this.#frame(number);
     const { bytes } = this.#payload(number, frame, "events");
     return recordsOf({ head: frame.head, firstEvent, payload: bytes });
+  }
+
+  /** The records of one job in a frame that have a number within it. */
+  recordsOfJob(number: number, jobId: string): FrameRecord[] {
+    const frame = this.#frame(number);
+    if (frame.byJob === null) {
+      const firstEvent = readHead(frame.head)?.firstEvent ?? 0;
+      const ofJobs = [...this.records(number, firstEvent)].filter(
+        ({ event }) => event?.stored.jobSeq != null,
+      );
+      frame.byJob = Map.groupBy(ofJobs, ({ event }) => event!.stored.jobId!);
+    }
+    return frame.byJob.get(jobId) ?? [];
+  }
+
+  isGenuine(number: number): boolean {
+    return this.#frame(number).isGenuine;
+  }
+
+  /** Whether its list can be trusted, and the texts that its lines share. */
+  isWhole(number: number): boolean {
+    return (
+      this.#frame(number).isGenuine && (this.lines(number) === 0 || this.#texts(number, "jobs").isListed)
+    );
+  }
+
+  /** Whether retention has taken its last event. */
+  isPruned(number: number, prunedEvent: number): boolean {
+    const last = lastFrame(this.#sql)?.number ?? 0;
+    return number < (frameOfEvent(this.#sql, prunedEvent + 1) ?? last + 1);
   }
 
   /** The text of an entry without any check. */
@@ -133,6 +170,7 @@ export class FrameReader {
       isGenuine: genuineNumber(this.#macKey, head) === number,
       bytes: head.length,
       payloads: new Map(),
+      byJob: null,
     };
     this.#keep(frame.bytes);
     this.#frames.set(number, frame);

@@ -51,6 +51,24 @@ export function lastFrame(sql: Connection): { number: number; head: Buffer; last
   return row && { number: row.number, head: bytesOf(row)!, lastEvent: row.lastEvent };
 }
 
+/** The first frame that has an event with this number or a later one; null if there is none. Found by halving: no index is needed. */
+export function frameOfEvent(sql: Connection, seq: number): number | null {
+  const from = "SELECT number, last_event AS lastEvent FROM frames WHERE number >= ? ORDER BY number LIMIT 1";
+  const last = sql.first<{ number: number; lastEvent: number }>(
+    "SELECT number, last_event AS lastEvent FROM frames ORDER BY number DESC LIMIT 1",
+  );
+  if (last === null || last.lastEvent < seq) return null;
+  let low = 1;
+  let high = last.number;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const found = sql.first<{ number: number; lastEvent: number }>(from, middle)!;
+    if (found.lastEvent >= seq) high = middle;
+    else low = found.number + 1;
+  }
+  return sql.first<{ number: number }>(from, low)!.number;
+}
+
 function placeOf(number: number, payload: number): number {
   return 8 * number + payload;
 }

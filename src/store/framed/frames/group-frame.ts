@@ -2,7 +2,15 @@ import { sha256Hex } from "../../../signing/mac.ts";
 import type { ByteWriter } from "../../frames/byte-writer.ts";
 import type { ListMark } from "../../frames/entry-list.ts";
 import { type EntryEvent, writeEvent } from "../../frames/event-entry.ts";
-import { byName, type EntryLists, emptyLists, encodeFrame, firstMac, macOf } from "../../frames/frame.ts";
+import {
+  byName,
+  type EntryLists,
+  emptyLists,
+  encodeFrame,
+  firstMac,
+  macOf,
+  timeIn,
+} from "../../frames/frame.ts";
 import { type JobLine, writeJobLine } from "../../frames/job-line.ts";
 import { writePacked } from "../../frames/packed-text.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
@@ -23,12 +31,14 @@ export class GroupFrame {
   number: number;
   readonly #lists: EntryLists = emptyLists();
   #worked: Worked[] = [];
+  #atMs: number;
 
   constructor(sql: Connection, macKey: Buffer) {
     const last = lastFrame(sql);
     this.#macKey = macKey;
     this.number = (last?.number ?? 0) + 1;
     this.#lastMac = last === null ? firstMac : macOf(last);
+    this.#atMs = last === null ? 0 : timeIn(last.head);
   }
 
   /** Returns the place of the line and its document among the others of the frame. */
@@ -51,6 +61,7 @@ export class GroupFrame {
   }
 
   addEvent(event: EntryEvent, sha256: string): void {
+    this.#atMs = event.stored.ts;
     this.#add("events", (bytes) => writeEvent(bytes, this.#lists.events.texts, event), sha256);
   }
 
@@ -67,22 +78,23 @@ export class GroupFrame {
     this.#worked.length = mark.worked;
   }
 
-  /** False if there was nothing to write. `rows` are the rows of jobs as they are now, `turns` those of tenants. */
-  append(sql: Connection, { rows, turns, ...facts }: GroupChanges): boolean {
-    const firstEvent = facts.lastEvent - this.#lists.events.length + 1;
-    if (firstEvent > facts.lastEvent && rows.length === 0 && turns.length === 0) return false;
-    this.#add("changes", (bytes) => bytes.text(JSON.stringify({ rows, turns, worked: this.#worked })));
+  /**
+   * False if there was nothing to write. Without changes, the rows of the group are written with it, so that no replay reads the frame. A
+   * frame has the time of its last event: the clock is that of the callers.
+   */
+  append(sql: Connection, { changes, lastEvent, previousHash }: GroupEnd): boolean {
+    const worked = this.#worked;
+    this.#worked = [];
+    const firstEvent = lastEvent - this.#lists.events.length + 1;
+    const isNothing = changes === null || (changes.rows.length === 0 && changes.turns.length === 0);
+    if (firstEvent > lastEvent && isNothing) return false;
+    if (changes !== null) this.#add("changes", (bytes) => bytes.text(JSON.stringify({ ...changes, worked })));
     const { number } = this;
-    const { atMs, previousHash } = facts;
-    const frame = encodeFrame(
-      this.#macKey,
-      { number, atMs, previousMac: this.#lastMac, firstEvent, previousHash },
-      this.#lists,
-    );
-    appendFrame(sql, number, { frame, firstEvent, lastEvent: facts.lastEvent });
+    const facts = { number, atMs: this.#atMs, previousMac: this.#lastMac, firstEvent, previousHash };
+    const frame = encodeFrame(this.#macKey, facts, this.#lists);
+    appendFrame(sql, number, { frame, firstEvent, lastEvent });
     this.#lastMac = Buffer.from(macOf(frame));
     this.number++;
-    this.#worked = [];
     return true;
   }
 
@@ -93,6 +105,8 @@ export class GroupFrame {
   }
 }
 
-export type Changes = { rows: unknown[][]; turns: [tenantId: string, turn: number][]; worked: Worked[] };
+/** `rows` are the rows of jobs as they are now, `turns` those of tenants. */
+export type Changes = { rows: unknown[][]; turns: [tenantId: string, turn: number][] };
+export type WrittenChanges = Changes & { worked: Worked[] };
 /** `previousHash` is that of the record before the first one of the group. */
-type GroupChanges = Omit<Changes, "worked"> & { lastEvent: number; previousHash: string; atMs: number };
+type GroupEnd = { changes: Changes | null; lastEvent: number; previousHash: string };

@@ -1,5 +1,6 @@
 import { isSharing, listedEntries, type PayloadName } from "../../frames/frame.ts";
 import type { Context } from "../context.ts";
+import { foldFrames } from "./fold-frames.ts";
 import { readFrameHead, readPayload, removePayload, replacePayload } from "./frame-rows.ts";
 
 type RemovedEntry = { frame: number; payload: PayloadName; place: number };
@@ -8,10 +9,10 @@ type RemovedEntry = { frame: number; payload: PayloadName; place: number };
  * Overwrites entries with zeros where they are; a payload of nothing else is dropped. Heads keep the hashes, so that whoever
  * checks the frame finds them removed and not missing.
  */
-export function removeEntries(
-  { sql, frames }: Pick<Context, "sql" | "frames">,
-  entries: RemovedEntry[],
-): void {
+export function removeEntries(context: Context, entries: RemovedEntry[]): void {
+  const { sql, frames } = context;
+  const emptied = new Set<number>();
+  if (entries.length > 0) context.removal = "some";
   for (const ofPayload of Map.groupBy(entries, ({ frame, payload }) => `${frame} ${payload}`).values()) {
     const { frame, payload } = ofPayload[0]!;
     const head = readFrameHead(sql, frame);
@@ -21,9 +22,12 @@ export function removeEntries(
     const { starts } = listedEntries(head, payload);
     const left = Buffer.from(bytes);
     for (const { place } of ofPayload) left.fill(0, starts[place], starts[place + 1]);
-    if (isNothingLeft(payload, left, starts)) removePayload(sql, frame, payload);
-    else replacePayload(sql, frame, payload, left);
+    if (isNothingLeft(payload, left, starts)) {
+      removePayload(sql, frame, payload);
+      emptied.add(frame);
+    } else replacePayload(sql, frame, payload, left);
   }
+  foldFrames(context, emptied);
 }
 
 /** The texts that entries share, which come last, are of no use without any of them. */

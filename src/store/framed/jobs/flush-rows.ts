@@ -1,6 +1,8 @@
 import { writeBook } from "../../sqlite/claims/queue-rows.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
 import type { Context } from "../context.ts";
+import { indexFrame } from "../frames/event-index.ts";
+import { foldFrames } from "../frames/fold-frames.ts";
 import { removePayload } from "../frames/frame-rows.ts";
 import {
   fixedColumns,
@@ -41,12 +43,20 @@ export function flushRows(context: Context): void {
   writeBook(context);
   context.workers.flush(sql);
   context.owners.flush(sql);
+  const first = tallies.get("flushed_frame") + 1;
   const last = frame.number - 1;
-  for (let number = tallies.get("flushed_frame") + 1; number <= last; number++)
+  for (let number = first; number <= last; number++) {
     removePayload(sql, number, "changes");
-  tallies.add("flushed_frame", last - tallies.get("flushed_frame"));
+    indexFrame(sql, number, context.names.numberOf);
+  }
+  tallies.add("flushed_frame", last + 1 - first);
+  foldFrames(context, numbersFrom(first - 1, last));
   tallies.flush(sql);
   context.mustFlush = false;
+}
+
+function* numbersFrom(first: number, last: number): Generator<number> {
+  for (let number = first; number <= last; number++) yield number;
 }
 
 /** Writes the rows in the middle of a group, for a statement that looks for them. The group then ends with all of it. */

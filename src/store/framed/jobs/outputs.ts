@@ -135,6 +135,7 @@ function dropOutput(context: Context, entry: JobEntry, nowMs: number): DroppedOu
     record.seq,
   );
   sql.run("DELETE FROM small_outputs WHERE job_seq = ?", record.seq);
+  context.removal = "some";
   tallies.add("output_bytes", -row.output_bytes);
   const removed = { event: "OUTPUT_REMOVED", details: { bytes: row.output_bytes, attempts } } as const;
   const eventCount = record.eventCount + 1;

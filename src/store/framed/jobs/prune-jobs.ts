@@ -36,6 +36,7 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
     input.limit - ended.length,
   );
   const entries = [...ended, ...quarantined];
+  if (entries.length > 0) context.removal = "some";
   const queues = new Set<Queue>();
   for (const entry of entries) {
     const queue = pruneJob(context, entry, input.nowMs);

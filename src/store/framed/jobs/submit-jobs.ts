@@ -8,6 +8,7 @@ import type { SubmitOutcome } from "../../store.ts";
 import type { Context } from "../context.ts";
 import type { JobEntry } from "./job-entry.ts";
 import { findById, findEntry } from "./load-entry.ts";
+import { newEntry } from "./new-entry.ts";
 import { applyEffects } from "./write-job.ts";
 
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
@@ -51,32 +52,17 @@ function isFree(context: Context, job: NewJob): boolean {
 }
 
 function accept(context: Context, job: NewJob, origin: Origin | null): void {
-  const { tallies, frame, names, ids } = context;
+  const { tallies, frame, ids } = context;
   const queue = openQueue(context, job.queueKey);
   const record = newJobRecord(job, tallies.add("job_seq", 1));
   const effects = submitEffects(record, origin);
-  const { after, dueAt, readiness } = effects;
-  const { number } = frame;
   const place = frame.addJob(record, job.document);
   ids.add(job.id);
-  context.jobs.put({
-    record: after,
-    queueId: queue.id,
-    owner: names.ownerNumber(job),
-    at: { frame: number, place },
-    lineAt: null,
-    receiptAt: null,
-    ready: readiness === "now" ? 1 : 0,
-    dueAt,
-    eventFrames: String(number),
-    isStored: false,
-    isStoredPlain: false,
-    isGenuine: true,
-    document: job.document,
-  });
+  const at = { frame: frame.number, place };
+  context.jobs.put(newEntry(context, effects, { queueId: queue.id, at, document: job.document }));
   keepBeside(context, job, record.seq);
   applyEffects(context, queue.id, effects);
-  if (readiness === "now") context.parked.noteReady(job.createdAt);
+  if (effects.readiness === "now") context.parked.noteReady(job.createdAt);
 }
 
 /** What few jobs have, in tables of their own. */

@@ -1,6 +1,8 @@
 import type { NewEvent } from "../../../core/events.ts";
 import type { Context } from "../context.ts";
-import { removePayload } from "../frames/frame-rows.ts";
+import { unindexFrame } from "../frames/event-index.ts";
+import { foldFrames } from "../frames/fold-frames.ts";
+import { frameOfEvent, removePayload } from "../frames/frame-rows.ts";
 import { removeEntries } from "../frames/remove-entries.ts";
 import { findById } from "../jobs/load-entry.ts";
 import { appendEvent } from "./append-event.ts";
@@ -25,12 +27,14 @@ function nextJobSeq(context: Context, jobId: string): number | null {
 }
 
 export function eventRange({ sql, tallies }: Context): { first: number; last: number } {
-  const last = tallies.get("event_seq");
-  const first = sql.first<{ seq: number | null }>(
-    "SELECT min(max(first_event, ?1)) AS seq FROM frames WHERE last_event >= ?1 AND last_event >= first_event",
-    tallies.get("pruned_event") + 1,
-  )!.seq;
-  return first === null ? { first: 0, last: 0 } : { first, last };
+  const kept = tallies.get("pruned_event") + 1;
+  const number = frameOfEvent(sql, kept);
+  if (number === null) return { first: 0, last: 0 };
+  const { first } = sql.first<{ first: number }>(
+    "SELECT first_event AS first FROM frames WHERE number = ?",
+    number,
+  )!;
+  return { first: Math.max(first, kept), last: tallies.get("event_seq") };
 }
 
 /** Removes the oldest events up to a given one; their hashes stay in the heads of their frames. */
@@ -44,15 +48,17 @@ export function pruneEvents(
   if (first === 0 || through < first) return { removed: 0 };
   const frames = sql.all<{ number: number; first: number; last: number }>(
     `SELECT number, first_event AS first, last_event AS last FROM frames
-      WHERE last_event >= ? AND first_event <= ? AND last_event >= first_event`,
-    first,
-    through,
+      WHERE number BETWEEN ? AND ? AND last_event >= first_event ORDER BY number`,
+    frameOfEvent(sql, first),
+    frameOfEvent(sql, through),
   );
   let removed = 0;
   for (const frame of frames) {
+    if (frame.first > through) break;
     const end = Math.min(through, frame.last);
     removed += end - Math.max(first, frame.first) + 1;
     if (end === frame.last) {
+      unindexFrame(sql, frame.number, context.names.numberOf);
       removePayload(sql, frame.number, "events");
       context.frames.forget(frame.number);
     } else {
@@ -64,8 +70,13 @@ export function pruneEvents(
     }
   }
   tallies.add("pruned_event", through - tallies.get("pruned_event"));
+  foldFrames(
+    context,
+    frames.map(({ number }) => number),
+  );
   sql.run("DELETE FROM timelines WHERE last_frame < ?", frames.at(-1)!.number);
   context.mustFlush = true;
+  context.removal = "some";
   return { removed };
 }
 

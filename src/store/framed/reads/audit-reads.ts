@@ -6,6 +6,8 @@ import { sealedRecord } from "../../log/audit-chain.ts";
 import type { SealedRecord } from "../../log/audit-record.ts";
 import { type StoredEvent, userOf } from "../../log/stored-event.ts";
 import { sumEvents } from "../../log/sum-events.ts";
+import type { EventTraits } from "../frames/event-index.ts";
+import { frameOfEvent } from "../frames/frame-rows.ts";
 import type { ReadContext } from "./read-context.ts";
 import { framesAfter, recordsIn } from "./read-events.ts";
 
@@ -15,7 +17,7 @@ export function readSealed(
   { afterSeq, limit }: { afterSeq: number; limit: number },
 ): SealedRecord[] {
   const found: SealedRecord[] = [];
-  for (const record of recordsBetween(context, afterSeq, Number.MAX_SAFE_INTEGER)) {
+  for (const record of recordsBetween(context, { after: afterSeq, through: Number.MAX_SAFE_INTEGER })) {
     if (found.push(shown(record)) === limit) break;
   }
   return found;
@@ -27,7 +29,10 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
   const last = lastBefore(context, before);
   if (last === null || last <= after) return { records: [], next: null };
   const from = Math.max(after, last - filter.window);
-  const matching = [...recordsBetween(context, from, last)].filter((record) => fits(record, filter));
+  const { tenantId, severity } = filter;
+  const kinds = filter.event === undefined ? filter.kinds : [filter.event];
+  const found = recordsBetween(context, { after: from, through: last, tenantId, severity, kinds });
+  const matching = [...found].filter((record) => fits(record, filter));
   const records = matching.slice(-limit).reverse().map(shown);
   const seen = records.length === limit ? records.at(-1)!.seq : from + 1;
   const isOlder = lastBefore(context, seen) !== null && lastBefore(context, seen)! > after;
@@ -50,13 +55,14 @@ function fits({ event: { stored, severity } }: ReadRecord, filter: AuditFilter):
 
 /** The last record below this number that is still there. */
 function lastBefore({ sql, tallies }: ReadContext, before: number): number | null {
-  const row = sql.first<{ seq: number | null }>(
-    `SELECT max(min(last_event, ?1 - 1)) AS seq FROM frames
-      WHERE first_event < ?1 AND last_event >= first_event AND last_event > ?2`,
+  const number = frameOfEvent(sql, before - 1);
+  const last = sql.first<{ seq: number }>(
+    `SELECT min(last_event, ?1 - 1) AS seq FROM frames
+      WHERE number <= ?2 AND first_event < ?1 AND last_event >= first_event ORDER BY number DESC LIMIT 1`,
     before,
-    tallies.get("pruned_event"),
-  )!;
-  return row.seq !== null && row.seq > tallies.get("pruned_event") ? row.seq : null;
+    number ?? Number.MAX_SAFE_INTEGER,
+  );
+  return last !== null && last.seq > tallies.get("pruned_event") ? last.seq : null;
 }
 
 /** Counts the events of these kinds in a range of the log; a daily digest needs no more. */
@@ -65,15 +71,21 @@ export function countEvents(
   { afterSeq, throughSeq, kinds }: { afterSeq: number; throughSeq: number; kinds: EventKind[] },
 ): EventCount[] {
   const counted: StoredEvent[] = [];
-  for (const { event } of recordsBetween(context, afterSeq, throughSeq))
+  for (const { event } of recordsBetween(context, { after: afterSeq, through: throughSeq, kinds }))
     if (kinds.includes(event.stored.event)) counted.push(event.stored);
   return sumEvents(counted);
 }
 
 type ReadRecord = FrameRecord & { event: EntryEvent };
 
-function* recordsBetween(context: ReadContext, after: number, through: number): Generator<ReadRecord> {
-  for (const number of framesAfter(context, after, through))
+type Stretch = EventTraits & { after: number; through: number };
+
+/** Records of which some have the traits, and others are in the same frames. */
+function* recordsBetween(
+  context: ReadContext,
+  { after, through, ...traits }: Stretch,
+): Generator<ReadRecord> {
+  for (const number of framesAfter(context, after, through, traits))
     for (const record of recordsIn(context, number))
       if (record.event !== null && record.seq > after && record.seq <= through) yield record as ReadRecord;
 }

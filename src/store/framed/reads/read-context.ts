@@ -6,6 +6,7 @@ import type { WorkerCounts } from "../../sqlite/counts/worker-counts.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
 import { loadWorkerCounts } from "../context.ts";
 import { FrameReader } from "../frames/frame-reader.ts";
+import { lastFrame } from "../frames/frame-rows.ts";
 import { Names } from "../jobs/names.ts";
 
 /** What reads beside the writes work with: the database as it was after one commit, and what of it was read before. */
@@ -50,7 +51,7 @@ export class ReadContext {
 /** What is counted is written with the rows, but events are in the log before that. */
 function currentTallies(sql: Connection): Tallies {
   const tallies = new Tallies(sql);
-  const last = sql.first<{ seq: number | null }>("SELECT max(last_event) AS seq FROM frames")!.seq ?? 0;
+  const last = lastFrame(sql)?.lastEvent ?? 0;
   tallies.add("event_seq", Math.max(0, last - tallies.get("event_seq")));
   return tallies;
 }

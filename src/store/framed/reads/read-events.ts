@@ -1,7 +1,10 @@
 import type { LoggedEvent } from "../../../core/events.ts";
 import type { FrameRecord } from "../../frames/records.ts";
 import { readEvent, type StoredEvent } from "../../log/stored-event.ts";
+import type { Connection } from "../../sqlite/database/connection.ts";
 import type { EventFilter } from "../../store.ts";
+import { type EventTraits, nextWithTrait, wantedTraits } from "../frames/event-index.ts";
+import { frameOfEvent } from "../frames/frame-rows.ts";
 import { idBytes } from "../jobs/job-entry.ts";
 import type { ReadContext } from "./read-context.ts";
 
@@ -10,7 +13,7 @@ export function readEvents(context: ReadContext, filter: EventFilter): LoggedEve
   const through = filter.throughSeq ?? Number.MAX_SAFE_INTEGER;
   const numbers =
     filter.jobId === undefined
-      ? framesAfter(context, filter.afterSeq, through)
+      ? framesAfter(context, filter.afterSeq, through, filter)
       : framesOf(context, filter.jobId);
   const found: LoggedEvent[] = [];
   for (const number of numbers) {
@@ -32,19 +35,53 @@ function fits(event: StoredEvent, { tenantId, ownerId, jobId, kinds }: EventFilt
   );
 }
 
-/** A frame at a time, because a reader of the log rarely wants more than the newest. */
-export function* framesAfter({ sql }: ReadContext, afterSeq: number, through: number): Generator<number> {
-  const text = `SELECT number, first_event AS first, last_event AS last FROM frames INDEXED BY frames_by_event
-    WHERE last_event > ? AND last_event >= first_event ORDER BY last_event LIMIT 32`;
-  for (let after = afterSeq; ; ) {
-    const page = sql.all<{ number: number; first: number; last: number }>(text, after);
-    for (const { number, first } of page) {
+/**
+ * A frame at a time, because a reader of the log rarely wants more than the newest. With traits, only frames that may have such an
+ * event: those up to the last whose rows are written are told by an index, and the few after it are all looked at.
+ */
+export function* framesAfter(
+  context: ReadContext,
+  afterSeq: number,
+  through: number,
+  traits: EventTraits = {},
+): Generator<number> {
+  const { sql, names, tallies } = context;
+  let from = frameOfEvent(sql, afterSeq + 1);
+  if (from === null) return;
+  const wanted = wantedTraits(traits, names.find);
+  if (wanted !== null) {
+    const indexed = tallies.get("flushed_frame");
+    for (let next = from; next <= indexed; next++) {
+      const found = nextWithTrait(sql, wanted, next);
+      if (found === null) break;
+      if (firstEventOf(sql, found) > through) return;
+      yield found;
+      next = found;
+    }
+    from = Math.max(from, indexed + 1);
+  }
+  yield* framesFrom(sql, from, through);
+}
+
+function* framesFrom(sql: Connection, from: number, through: number): Generator<number> {
+  const text = `SELECT number, first_event AS first, last_event AS last FROM frames WHERE number >= ? ORDER BY number LIMIT 32`;
+  for (let next = from; ; ) {
+    const page = sql.all<{ number: number; first: number; last: number }>(text, next);
+    for (const { number, first, last } of page) {
       if (first > through) return;
-      yield number;
+      if (last >= first) yield number;
     }
     if (page.length < 32) return;
-    after = page.at(-1)!.last;
+    next = page.at(-1)!.number + 1;
   }
+}
+
+function firstEventOf(sql: Connection, number: number): number {
+  const row = sql.first<{ first: number }>(
+    "SELECT first_event AS first FROM frames WHERE number = ?",
+    number,
+  );
+  return row?.first ?? 0;
 }
 
 /** The frames with events of a job, also of one that is gone, or of several that had the same id. */
@@ -61,9 +98,5 @@ function framesOf({ sql }: ReadContext, jobId: string): number[] {
 
 /** The records of a frame, as they follow from it without any proof. */
 export function recordsIn({ sql, frames }: ReadContext, number: number): Generator<FrameRecord> {
-  const row = sql.first<{ first: number }>(
-    "SELECT first_event AS first FROM frames WHERE number = ?",
-    number,
-  );
-  return frames.records(number, row?.first ?? 0);
+  return frames.records(number, firstEventOf(sql, number));
 }

@@ -79,6 +79,7 @@ function writeGroup<C extends GroupContext>(
   database.checkFiles();
   for (const { act } of done) database.failpoint(`${act}.afterCommit`);
   database.committed();
+  driver.committed?.(context);
   const notice = context.notice.take(seqBefore, context.tallies.get("event_seq"));
   const writes = done.filter(({ act }) => isWrite(act)).length;
   return { batch: { answers, notice, writes }, taken: done.length };

@@ -28,6 +28,8 @@ export type GroupDriver<Context extends GroupContext, Mark = unknown> = {
   backTo(context: Context, mark: Mark): void;
   /** After the acts of a group and before its commit. */
   finishGroup(context: Context): void;
+  /** After the commit of a group, outside of a transaction. */
+  committed?(context: Context): void;
   /** Whether something is to be written once nobody has called for a moment; absent if never. */
   isUnsettled?(context: Context): boolean;
 };
