@@ -14,7 +14,7 @@ import { bundleDir, manifestOf, programs, root, sourceOf } from "./paths.mjs";
 
 // Bundles each program, and each thread that it starts, into one file. Set-up runs this on the pinned Node.
 // Needed by few commands, which load them from node_modules.
-const leftOut = ["@peculiar/x509", "mqtt", "nodemailer", "pg"];
+const leftOut = ["@modelcontextprotocol/server", "@peculiar/x509", "mqtt", "nodemailer", "pg"];
 // A program that was started from an earlier bundle may still start a thread from it.
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 

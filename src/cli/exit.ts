@@ -1,8 +1,9 @@
 import { CommanderError } from "commander";
 import { type ErrorCode, errorTable, WritError } from "../core/errors.ts";
+import { neutralise } from "../core/text/neutralise.ts";
 import { redactText } from "../runtime/log/redact.ts";
 import type { CliContext } from "./context.ts";
-import { neutralise, neutraliseLine, safeJson } from "./terminal/terminal.ts";
+import { neutraliseLine, safeJson } from "./terminal/terminal.ts";
 
 export const usageCode = 2;
 const failedCode = 1;

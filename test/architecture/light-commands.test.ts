@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const root = join(import.meta.dirname, "../..");
 
 /** These libraries take longer to load than a short command takes in all. */
-const heavy = /^(?:zod|yaml|mqtt|@bufbuild\/)/;
+const heavy = /^(?:zod|yaml|mqtt|@bufbuild\/|@modelcontextprotocol\/)/;
 
 test.each(["start", "run", "attach", "stream", "status", "stop", "list", "watch"])(
   "jobctl %s loads no large library before it knows which client it needs",
@@ -29,6 +29,24 @@ test("the HTTP client does not load what only gRPC needs", () => {
   const packages = packagesBehind("src/client/writ.ts");
   expect(packages).toContain("zod");
   expect(packages).not.toContain("node:http2");
+});
+
+test.each([
+  ["a hub", "src/hub/start.ts"],
+  ["every command of writ", "src/cli/writ.ts"],
+  ["writ mcp, before it has found its settings", "src/cli/writ/mcp/mcp.ts"],
+])("%s starts without the library of MCP", (_, path) => {
+  const seen = new Set<string>();
+  const packages = [...packagesBehind(path, seen)];
+  expect(packages.filter((found) => found.startsWith("@modelcontextprotocol/"))).toEqual([]);
+  expect(seen).not.toContain("src/mcp/create-server.ts");
+});
+
+test("one file of the hub and one of the command line load the library of MCP, when they are asked", () => {
+  const asking = globSync("src/**/*.ts", { cwd: root }).filter((path) =>
+    /import\("[^"]*\/mcp\/serve-(?:http|stdio)\.ts"\)/.test(readFileSync(join(root, path), "utf8")),
+  );
+  expect(asking.sort()).toEqual(["src/cli/writ/mcp/mcp.ts", "src/hub/http/mcp/mcp-endpoint.ts"]);
 });
 
 /** The packages that a file and everything that it imports load at once; `import()` comes later. */

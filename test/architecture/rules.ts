@@ -25,7 +25,7 @@ export const rooms: Record<string, Room> = {
   },
   objects: { imports: ["core", "runtime"] },
   store: { imports: ["core", "signing"] },
-  hub: { imports: ["core", "signing", "runtime", "contract", "output", "objects", "store"] },
+  hub: { imports: ["core", "signing", "runtime", "contract", "output", "objects", "store", "mcp"] },
   sandbox: { imports: ["core", "runtime", "output"] },
   runners: { imports: ["core", "runtime", "signing", "output", "sandbox", "contract", "transfer"] },
   worker: { imports: ["core", "signing", "runtime", "contract", "output", "runners", "sandbox", "transfer"] },
@@ -35,7 +35,7 @@ export const rooms: Record<string, Room> = {
   registry: { imports: ["core", "signing", "runtime", "contract", "store"] },
   client: { imports: ["core", "contract", "runtime", "transfer"] },
   cli: {
-    imports: ["client", "core", "runtime", "contract", "registry", "transfer"],
+    imports: ["client", "core", "runtime", "contract", "registry", "transfer", "mcp"],
     doors: [
       "src/hub/start.ts",
       "src/hub/admin.ts",
@@ -44,6 +44,8 @@ export const rooms: Record<string, Room> = {
       "src/signing/verify-bundle.ts",
     ],
   },
+  // Served by the hub over HTTP, and by the command line over stdio: neither is behind it.
+  mcp: { imports: ["core", "contract", "runtime"] },
   dashboard: {
     imports: ["core", "contract"],
     doors: ["src/runtime/http/sse.ts", "src/signing/check-bundle.ts", "src/signing/weak-points.ts"],

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { neutralise } from "../../core/text/neutralise.ts";
 import { formatTable } from "./table.ts";
-import { neutralise, neutraliseLine, OutputNeutraliser, paintFor, safeJson, showName } from "./terminal.ts";
+import { neutraliseLine, OutputNeutraliser, paintFor, safeJson, showName } from "./terminal.ts";
 
 const harmful =
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\p{Surrogate}/u;

@@ -77,6 +77,10 @@ export const writShape: ProgramShape = {
       summary: "lock or unlock the hub, or show why it is locked",
       load: () => import("./lockdown.ts"),
     },
+    mcp: {
+      summary: "serve jobs as tools to a program that drives a model, over standard input and output",
+      load: () => import("./mcp/mcp.ts"),
+    },
     doctor: {
       summary: "check this machine, the home and the hub, and say what to fix",
       needs: "database",

@@ -5,6 +5,7 @@ import { apiPrefixes } from "./api-prefixes.ts";
 import type { HttpDeps } from "./call.ts";
 import type { Exchange } from "./exchange.ts";
 import { logCall } from "./log-call.ts";
+import { addMcp } from "./mcp/mcp-endpoint.ts";
 import { addPages } from "./pages/pages.ts";
 import { addProbes } from "./probes.ts";
 import { checkHost, noSuchPath, refuse } from "./refuse.ts";
@@ -26,6 +27,7 @@ export function createApp(deps: HttpDeps): App {
   const router = new Router<Endpoint>();
   addRoutes(router, deps);
   addProbes(router, deps);
+  addMcp(router, deps);
   const answerReader = addPages(router, deps);
   const answer = async (exchange: Exchange): Promise<Reply> => {
     try {

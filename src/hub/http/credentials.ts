@@ -43,15 +43,21 @@ export function sessionSecretOf(deps: CookieDeps, { headers }: IncomingMessage):
  * in addition a change must come from the hub's own page, under one of the hub's host names.
  */
 export function checkBrowser(incoming: IncomingMessage, settings: HubSettings): void {
-  const host = hostOf(incoming.headers.host);
-  if (!ownHosts(settings).has(host)) throw refused(`${host} is not a host name of this hub`);
+  checkSite(incoming, settings);
   const origin = incoming.headers.origin;
   const isChange = incoming.method !== "GET" && incoming.method !== "HEAD";
-  if (origin !== undefined && !isOwnOrigin(origin, incoming, settings))
-    throw refused("the request comes from another site");
   if (isChange && origin === undefined && incoming.headers["sec-fetch-site"] !== "same-origin") {
     throw refused("a change with a session cookie must come from the hub's own page");
   }
+}
+
+/** Refuses a page of another site, also one whose name leads to this machine for a moment. */
+export function checkSite(incoming: IncomingMessage, settings: HubSettings): void {
+  const host = hostOf(incoming.headers.host);
+  if (!ownHosts(settings).has(host)) throw refused(`${host} is not a host name of this hub`);
+  const origin = incoming.headers.origin;
+  if (origin !== undefined && !isOwnOrigin(origin, incoming, settings))
+    throw refused("the request comes from another site");
 }
 
 function refused(why: string): WritError {

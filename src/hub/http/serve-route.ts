@@ -74,11 +74,11 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
   }
 }
 
-function outcomeOf(error: unknown): string {
+export function outcomeOf(error: unknown): string {
   return error instanceof WritError ? error.code : "INTERNAL";
 }
 
-const anonymous: Identity = {
+export const anonymous: Identity = {
   tokenId: "",
   role: "viewer",
   tenantId: null,
@@ -112,7 +112,7 @@ async function admit(
   return { identity: await authenticate(deps, credentials, origin), jobToken: null };
 }
 
-function checkRole({ who }: Route, { role }: Identity): void {
+export function checkRole({ who }: Route, { role }: Identity): void {
   if (who === "open" || who === "signed URL" || role === "admin") return;
   if (who !== "job token" && who.includes(role)) return;
   throw new WritError("PERMISSION_DENIED", `a ${role} token may not do this`);
@@ -162,7 +162,7 @@ const plainReaders: Partial<Record<RouteName, (text: string, keysMax: number) =>
   submitJobs: readPlainBatch,
 };
 
-function hangUpSignal({ outgoing }: Exchange): AbortSignal {
+export function hangUpSignal({ outgoing }: Exchange): AbortSignal {
   const abort = new AbortController();
   if (outgoing.destroyed) abort.abort(hungUp);
   outgoing.once("close", () => abort.abort(hungUp));

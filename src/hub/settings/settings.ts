@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { deadLetterDaysDefault } from "../../core/retention.ts";
+import { allowanceHelp, parseAllowance } from "../../mcp/allowance.ts";
 import { brokerUrlHelp, parseBrokerUrl } from "../../runtime/mqtt/broker-address.ts";
 import {
   boolean,
@@ -214,6 +215,15 @@ const declarations = {
     parse: text({ pattern: /^.{16,}$/, allowed: "at least 16 characters" }),
     default: null,
     isSecret: true,
+  },
+  mcp: {
+    name: "WRIT_MCP",
+    parse: parser(`read, or ${allowanceHelp}`, (value) =>
+      typeof value === "string" && (value === "read" || parseAllowance(value) !== undefined)
+        ? value
+        : undefined,
+    ),
+    default: null,
   },
   publicEvents: { name: "WRIT_PUBLIC_EVENTS", parse: boolean(), default: false },
   logLevel: {

@@ -1,4 +1,5 @@
 import type { Worker, Writ } from "../../../client/index.ts";
+import { offeredModels } from "../../../contract/offered-models.ts";
 import { hasCode, WritError } from "../../../core/errors.ts";
 import type { Provider } from "../../../core/jobs/document.ts";
 
@@ -9,7 +10,7 @@ type Model = { provider: Provider; model: string };
 /** The given model; what is left out is filled in if the workers offer only one that fits. */
 export async function chooseModel(writ: Writ, { provider, model }: ModelFlags): Promise<Model> {
   if (provider !== undefined && model !== undefined) return { provider, model };
-  const offered = offeredBy(await workersOf(writ)).filter(
+  const offered = offeredModels(await workersOf(writ)).filter(
     (each) =>
       (provider === undefined || each.provider === provider) && (model === undefined || each.model === model),
   );
@@ -27,19 +28,6 @@ export async function chooseModel(writ: Writ, { provider, model }: ModelFlags): 
     advice: "choose one:",
     list,
   });
-}
-
-/** Each model once. */
-function offeredBy(workers: readonly Worker[]): Model[] {
-  const usable = workers.filter(
-    ({ status, kinds }) => status === "active" && (kinds === undefined || kinds.includes("delegate")),
-  );
-  const models = new Map(
-    usable
-      .flatMap(({ capabilities }) => capabilities)
-      .map(({ provider, model }) => [`${provider} ${model}`, { provider, model }]),
-  );
-  return [...models.values()];
 }
 
 async function workersOf(writ: Writ): Promise<Worker[]> {

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import type { Writ } from "../../../client/index.ts";
 import { isEnded } from "../../../core/jobs/job.ts";
+import { showAll } from "../../../core/text/neutralise.ts";
 import { withWrit } from "../../connection/connection.ts";
 import type { CliContext } from "../../context.ts";
 import { wantsJson, writeSlowly } from "../../terminal/print.ts";
 import { jobIdHelp, resolveJobId } from "../../terminal/short-id.ts";
-import { paintFor, safeJson, showAll, showName } from "../../terminal/terminal.ts";
+import { paintFor, safeJson, showName } from "../../terminal/terminal.ts";
 import { refuseOtherKinds } from "./delegate-result.ts";
 import { diffStat, type FileStat } from "./diff-stat.ts";
 import { fetchDiff } from "./fetch-diff.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Artifact, Writ } from "../../../client/index.ts";
 import { WritError } from "../../../core/errors.ts";
+import { diffPath } from "../../../core/jobs/diff-path.ts";
 
-const diffPath = "changes.diff";
 /** Far more than a worker lets an agent change. */
 const diffBytesMax = 256 * 1024 * 1024;
 

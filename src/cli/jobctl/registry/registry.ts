@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { invalidArgument } from "../../../core/errors.ts";
+import { neutralise } from "../../../core/text/neutralise.ts";
 import { isRegistryStatus, type RegistryJob, registryStatuses } from "../../../registry/job-record.ts";
 import { pick } from "../../../registry/pick.ts";
 import { get, list, macKey } from "../../../registry/read-jobs.ts";
@@ -11,7 +12,7 @@ import { collect, wholeNumber } from "../../program.ts";
 import { print, wantsJson, writeSlowly } from "../../terminal/print.ts";
 import { printRows } from "../../terminal/print-rows.ts";
 import type { Column } from "../../terminal/table.ts";
-import { neutralise, neutraliseLine, safeJson, showName } from "../../terminal/terminal.ts";
+import { neutraliseLine, safeJson, showName } from "../../terminal/terminal.ts";
 import { readPrompt } from "../delegate/read-prompt.ts";
 import { definePublish, defineSubscribe } from "./registry-messages.ts";
 import { addPlaceOptions, placeOf, withRegistry } from "./registry-place.ts";

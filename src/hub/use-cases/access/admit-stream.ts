@@ -6,7 +6,7 @@ import type { StreamGroup } from "../../services/metrics/stream-counts.ts";
 import { callerOf } from "./caller-of.ts";
 import { noteRateLimit } from "./note-rate-limit.ts";
 
-type StreamKind = "event streams" | "output streams" | "command streams" | "waiting claims";
+type StreamKind = "event streams" | "output streams" | "command streams" | "waiting claims" | "MCP calls";
 type Opening = { identity: Identity; origin: Origin };
 type WorkerOpening = Opening & { workerId: string };
 type Group = StreamGroup & { who: string };
@@ -15,6 +15,8 @@ type Group = StreamGroup & { who: string };
 const commandStreamsMax = 4;
 /** A worker waits in one claim, a program with many threads in one per thread. */
 const waitingClaimsMax = 64;
+/** A program that drives a model has one or two at once. */
+const mcpCallsMax = 32;
 /** All tokens of a tenant together may have this many times the streams of one token. */
 const tokensWorth = 4;
 
@@ -39,6 +41,12 @@ export function admitCommandStream(deps: HubDeps, opening: WorkerOpening): Promi
 export function admitWaitingClaim(deps: HubDeps, opening: WorkerOpening): Promise<() => void> {
   const group = groupOfWorker(opening, "claims", waitingClaimsMax);
   return admit(deps, opening, "waiting claims", [group]);
+}
+
+/** A call of a tool may wait for a job. */
+export function admitMcpCall(deps: HubDeps, opening: Opening): Promise<() => void> {
+  const key = `MCP calls of ${callerOf(opening)}`;
+  return admit(deps, opening, "MCP calls", [{ key, max: mcpCallsMax, who: callerName(opening.identity) }]);
 }
 
 function groupOfWorker({ workerId }: WorkerOpening, what: string, max: number): Group {

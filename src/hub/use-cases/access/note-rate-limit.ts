@@ -15,6 +15,7 @@ export type RateHit = {
     | "output streams"
     | "command streams"
     | "waiting claims"
+    | "MCP calls"
     | "connections";
   /** The counted subject: an address, a tenant, a worker, a token or a certificate. */
   subject: string;

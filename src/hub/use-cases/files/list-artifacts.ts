@@ -30,8 +30,20 @@ export async function listArtifacts(deps: HubDeps, call: JobCall): Promise<Artif
 /** Makes the URL of one of the files. */
 export async function artifactUrl(
   deps: HubDeps,
-  call: JobCall & { key: string; folderId: string | undefined; hubUrl: string; isPreview: boolean },
+  call: FileCall & { hubUrl: string; isPreview: boolean },
 ): Promise<string> {
+  const found = await findArtifact(deps, call);
+  if (!call.isPreview) return downloadUrl(deps, call.hubUrl, found.object);
+  return downloadUrl(deps, call.hubUrl, found.object, previewType(found));
+}
+
+type FileCall = JobCall & { key: string; folderId: string | undefined };
+
+/** Finds one of the files, with its bytes in storage. */
+export async function findArtifact(
+  deps: HubDeps,
+  call: FileCall,
+): Promise<Artifact & { object: StoredObject }> {
   const { jobId, key, folderId } = call;
   const artifacts = await artifactsOf(deps, call);
   const [found, second] = artifacts.filter(
@@ -42,12 +54,10 @@ export async function artifactUrl(
     const message = `is required: the job has ${key} in ${found.folder_id} and in ${second.folder_id}`;
     throw invalidArgument({ path: "folder_id", message });
   }
-  if (found.object === null) {
-    throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted`);
-  }
-  if (!(await hasBytes(deps, found.object))) throw bytesGone(deps, found.object, found.size);
-  if (!call.isPreview) return downloadUrl(deps, call.hubUrl, found.object);
-  return downloadUrl(deps, call.hubUrl, found.object, previewType(found));
+  const { object } = found;
+  if (object === null) throw new WritError("FILE_REMOVED", `${key} of job ${jobId} was deleted`);
+  if (!(await hasBytes(deps, object))) throw bytesGone(deps, object, found.size);
+  return { ...found, object };
 }
 
 function previewType({ object_key: name, size }: Artifact): string {

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { diffPath } from "../../../core/jobs/diff-path.ts";
 import { objectKeyProblem } from "../../../core/storage-policy.ts";
 import { openBase, openBeneath } from "../../../runtime/files/open-beneath.ts";
 import { PathRefused } from "../../../runtime/files/path-refused.ts";
@@ -13,7 +14,6 @@ type SizeLimits = { maxFileBytes: number; maxTotalBytes: number };
 
 /** The directory of an attempt from which the changes of an agent are kept. No job sees it. */
 export const changesName = "changes";
-const diffName = "changes.diff";
 const filesName = "files";
 /** The receipt lists at most 1000 files, and one is the diff. */
 const filesMax = 999;
@@ -41,7 +41,7 @@ export async function keepChanges(
     await mkdir(dirname(join(dir, key)), { recursive: true });
     await writeFile(join(dir, key), now.bytes);
   }
-  await writeFile(join(dir, diffName), Buffer.concat(patches));
+  await writeFile(join(dir, diffPath), Buffer.concat(patches));
 }
 
 function refuseLarge(changed: readonly Change[], { maxFileBytes, maxTotalBytes }: SizeLimits): void {
