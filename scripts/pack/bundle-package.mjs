@@ -74,6 +74,7 @@ const place = (path) => fileURLToPath(new URL(path, import.meta.url));
 export const builtFiles = {
   launcher: place("../built/writ-launcher-" + process.platform + "-" + process.arch),
   dashboard: place("../built/dashboard"),
+  docs: place("../docs"),
 };
 export const buildAdvice = "start the worker again";`;
 

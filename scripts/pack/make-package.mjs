@@ -44,6 +44,8 @@ try {
   for (const path of copied) copy(path);
   for (const path of readdirSync(join(root, "launcher"), { recursive: true }))
     if (/^(?!test\/).*\.[ch]$|^build\.mjs$/.test(path)) copy(`launcher/${path}`);
+  for (const path of readdirSync(join(root, "docs"), { recursive: true }))
+    if (path.endsWith(".md")) copy(`docs/${path}`);
   copyDashboard(join(packageDir, "built/dashboard"));
   buildLaunchers({ packageDir, say });
   const { inputs } = await bundlePackage({ packageDir, version: manifest.version });

@@ -6,6 +6,7 @@ const folder = join(import.meta.dirname, "../../node_modules/.writ");
 export const builtFiles = {
   launcher: join(folder, "writ-launcher"),
   dashboard: join(folder, "dashboard"),
+  docs: join(import.meta.dirname, "../../docs"),
 } as const;
 
 /** What has the launcher built, once there is a compiler. */

@@ -133,6 +133,18 @@ test("the walk of docs/delegation.md does what the page says", async () => {
   );
 });
 
+test("the walk of docs/agents.md ends with an applied diff", async () => {
+  const start = "docs/agents.md";
+  await startWorker("ten", parse(codeOf(readBlock(start, "agents walk settings"), "yaml")));
+  const env = { PATH: `${root}/bin:${process.env["PATH"]}`, WRIT_HOME: hub.home, HOME: dir };
+  const script = codeOf(readBlock(start, "agents walk"), "sh");
+  expect(script.trim().split("\n")).toHaveLength(10);
+  const { stdout } = await run("bash", ["-ec", script], { cwd: dir, env });
+  expect(stdout).toContain("mended\n");
+  expect(stdout).toContain("-Helo, world\n+Hello, world\n");
+  expect(stdout).toMatch(/\nHello, world\n src\/greeting.txt \| 2 \+-\n/);
+});
+
 test("an agent is watched while it works, and its changes are applied when the user says yes", async () => {
   rmSync(join(dir, "hello"), { recursive: true, force: true });
   await run("bash", ["-ec", codeOf(readBlock(page, "walk"), "sh").split("id=")[0]!], { cwd: dir });

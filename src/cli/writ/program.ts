@@ -81,6 +81,10 @@ export const writShape: ProgramShape = {
       summary: "serve jobs as tools to a program that drives a model, over standard input and output",
       load: () => import("./mcp/mcp.ts"),
     },
+    skills: {
+      summary: "tell coding agents of this user how to use Writ",
+      load: () => import("./skills/skills.ts"),
+    },
     doctor: {
       summary: "check this machine, the home and the hub, and say what to fix",
       needs: "database",

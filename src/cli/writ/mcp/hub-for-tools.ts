@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Files } from "../../../client/files/files.ts";
-import type { HubConnection } from "../../../client/hub/hub-connection.ts";
+import type { HubCaller } from "../../../client/hub/hub-caller.ts";
 import { JobWaits } from "../../../client/jobs/wait-job.ts";
 import type { RouteInput } from "../../../contract/routes/build-request.ts";
 import { jobRoutes } from "../../../contract/routes/job-routes.ts";
@@ -11,7 +11,7 @@ import { hasCode, WritError } from "../../../core/errors.ts";
 import type { AskedOutput, FoundOutput, McpHub, OutputPart } from "../../../mcp/mcp-hub.ts";
 
 /** A hub as its routes show it to this user, for the tools. Why: ADR 0119. */
-export function hubForTools(hub: HubConnection, signal: AbortSignal): McpHub {
+export function hubForTools(hub: HubCaller, signal: AbortSignal): McpHub {
   const waits = new JobWaits(hub);
   const files = new Files(hub);
   const call: McpHub["call"] = <N extends RouteName>(name: N, input: RouteInput<(typeof routes)[N]>) =>
@@ -49,7 +49,7 @@ export function hubForTools(hub: HubConnection, signal: AbortSignal): McpHub {
 
 /** The hub sends the range that was asked for, or says with 416 how much there is. */
 async function readOutput(
-  hub: HubConnection,
+  hub: HubCaller,
   { jobId, stream, attempt }: AskedOutput,
   { part, signal }: { part: OutputPart; signal: AbortSignal },
 ): Promise<FoundOutput> {

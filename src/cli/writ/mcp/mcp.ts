@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
 import type { Command } from "commander";
-import { HubConnection } from "../../../client/hub/hub-connection.ts";
+import { HubCaller } from "../../../client/hub/hub-caller.ts";
 import { WritError } from "../../../core/errors.ts";
 import { type Allowance, allowanceHelp, parseAllowance } from "../../../mcp/allowance.ts";
 import { redactText } from "../../../runtime/log/redact.ts";
@@ -29,7 +29,7 @@ export function define(command: Command, context: CliContext): void {
 
 async function serve(context: CliContext, command: Command, allowed: Allowance): Promise<void> {
   refuseTokenFlag(command);
-  const hub = new HubConnection(httpOptions(await loadConnection(context, command)));
+  const hub = new HubCaller(httpOptions(await loadConnection(context, command)));
   // The library of the protocol takes a quarter of a second to load, and no other command needs it.
   const { answerStdio } = await import("../../../mcp/serve-stdio.ts");
   const { stdin, stdout, stops, version } = context;

@@ -8,6 +8,7 @@ import type { ReferenceFiles } from "../reference/reference-files.ts";
 import type { Reply } from "../reply.ts";
 import type { Router } from "../router.ts";
 import { addDashboard } from "./dashboard.ts";
+import { addDocs } from "./docs.ts";
 import { escapeHtml, htmlPage } from "./html.ts";
 
 const style = `
@@ -42,6 +43,7 @@ export function addPages(
   const imageOrigin = objects.servedBy === "store" ? objects.origin : null;
   const reference = atFirstUse(() => loadReference(version));
   const orElse = () => ({ status: 200, headers: plainHeaders, body: plainPage(version) });
+  addDocs(router);
   const answerReader = addDashboard(router, { orElse, imageOrigin });
   const serve = (path: string, file: keyof ReferenceFiles, headers: Record<string, string>) => {
     const reply = () => ({ status: 200, headers, body: reference()[file] });
