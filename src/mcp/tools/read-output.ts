@@ -7,12 +7,19 @@ import { attempt, job } from "./fields.ts";
 import { reads, type ToolAnswer, type ToolCall, tool } from "./tool.ts";
 
 const linesMax = 5_000;
+/** Some programs keep only the first 2,000 lines of an answer, and the end would be lost. */
+const linesDefault = 1_000;
 
 const input = z.strictObject({
   ...job,
   stream: z.enum(outputStreams).default("stdout"),
   attempt,
-  tail_lines: z.int().min(1).max(linesMax).optional().meta({ description: "Only so many lines at the end" }),
+  tail_lines: z
+    .int()
+    .min(1)
+    .max(linesMax)
+    .optional()
+    .meta({ description: `So many lines at the end; by default up to ${linesDefault}` }),
   grep: z
     .string()
     .min(1)
@@ -50,7 +57,9 @@ export const readOutput = tool({
 type Given = z.output<typeof input>;
 
 async function tail({ hub, mark }: ToolCall, given: Given): Promise<ToolAnswer> {
-  const { size, text, isCut } = await readTail(hub, askedOf(given), { linesMax: given.tail_lines });
+  const { size, text, isCut } = await readTail(hub, askedOf(given), {
+    linesMax: given.tail_lines ?? linesDefault,
+  });
   const part = isCut ? `The end of the ${size} bytes` : `All ${size} bytes`;
   return { texts: [mark(`${part} ${writer(given)} so far.`, text)] };
 }

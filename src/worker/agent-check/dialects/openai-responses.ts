@@ -44,12 +44,20 @@ export const openaiResponses: Dialect = {
   whole: responseOf,
 };
 
-/** Tools of one program may come in groups. Others than functions, such as a search, cannot be called by name. */
-function functionsIn(tools: unknown): JsonRecord[] {
-  return records(tools).flatMap((tool) =>
-    Array.isArray(tool["tools"]) ? functionsIn(tool["tools"]) : tool["type"] === "function" ? [tool] : [],
-  );
+/**
+ * Tools of one program may come in groups; a call then names both, and here they are one name. Others than functions, such as a
+ * search, cannot be called by name.
+ */
+function functionsIn(tools: unknown, group = ""): JsonRecord[] {
+  return records(tools).flatMap((tool) => {
+    const name = `${group}${text(tool["name"])}`;
+    if (Array.isArray(tool["tools"])) return functionsIn(tool["tools"], `${name}${groupEnd}`);
+    return tool["type"] === "function" ? [{ ...tool, name }] : [];
+  });
 }
+
+/** Not in the name of any tool. */
+const groupEnd = "/";
 
 function piecesOf(reply: Reply, place: object): { type: string }[] {
   if ("call" in reply) {
@@ -80,12 +88,14 @@ function itemOf(reply: Reply) {
     const content = [{ type: "output_text", text: reply.say, annotations: [] }];
     return { ...head, type: "message", role: "assistant", content };
   }
-  const { name, args } = reply.call;
+  const { name: whole, args } = reply.call;
+  const [name = "", namespace] = whole.split(groupEnd).reverse();
   return {
     ...head,
     type: "function_call",
     call_id: `call_${reply.id}`,
     name,
+    ...(namespace === undefined ? {} : { namespace }),
     arguments: JSON.stringify(args),
   };
 }
