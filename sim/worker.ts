@@ -1,19 +1,13 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { callRoute } from "../src/contract/routes/call-route.ts";
-import { workerRoutes } from "../src/contract/routes/worker-routes.ts";
 import { runnersOf } from "../src/runners/create-runners.ts";
 import { type HandlerFunction, handlerRunner } from "../src/runners/handler.ts";
-import type { Clock } from "../src/runtime/clock/clock.ts";
 import { noFailpoint } from "../src/runtime/failpoint.ts";
-import type { HttpClient } from "../src/runtime/http/http-client.ts";
 import { silentLogger } from "../src/runtime/log/logger.ts";
 import { openTelemetry } from "../src/runtime/telemetry/telemetry.ts";
 import { plainSandbox } from "../src/sandbox/plain/plain-sandbox.ts";
-import type { Lease } from "../src/signing/lease.ts";
 import { Ledger } from "../src/worker/claims/ledger.ts";
-import type { HeartbeatOptions, WorkerHeartbeat } from "../src/worker/hub/heartbeat.ts";
-import { type KeptLease, LeaseKeeper, overdueAtMs } from "../src/worker/hub/lease-keeper.ts";
+import { LoopHeartbeat } from "../src/worker/hub/loop-heartbeat.ts";
 import { TrustedKeys } from "../src/worker/hub/trusted-keys.ts";
 import { loadWorkerSettings, type WorkerSettings } from "../src/worker/settings.ts";
 import { WorkerEngine } from "../src/worker/worker-engine.ts";
@@ -84,7 +78,7 @@ export async function startSimWorker(parts: WorkerParts): Promise<SimWorker> {
     key: await openWorkerKey(dir),
     keys,
     onKeysLost: undefined,
-    createHeartbeat: (options) => new SimHeartbeat(options, { client, clock, world }),
+    createHeartbeat: (options) => new LoopHeartbeat(options, { client, random: () => world.random.next() }),
   });
   void engine.start().catch((error: unknown) => {
     if (!life.isOver) world.tell(`${workerId} could not start: ${String(error)}`);
@@ -119,92 +113,4 @@ async function settingsOf({ workerId, dir, token, signingKeys }: WorkerParts): P
   };
   const settings = await loadWorkerSettings({ env, home: dir, hostName: workerId });
   return { ...settings, signingKeys, requestTimeoutMs };
-}
-
-/** The heartbeat without its thread: what the thread does, in the worker's own loop. */
-class SimHeartbeat implements WorkerHeartbeat {
-  readonly name = "heartbeat";
-  readonly #keeper: LeaseKeeper;
-  readonly #clock: Clock;
-  readonly #leases = new Map<string, KeptLease>();
-  #status: "active" | "draining" = "active";
-  #leaseMs: number | undefined;
-
-  constructor(
-    { workerId, heartbeatMs, hubAwayMs, onMessage }: HeartbeatOptions,
-    { client, clock, world }: { client: HttpClient; clock: Clock; world: World },
-  ) {
-    this.#clock = clock;
-    this.#keeper = new LeaseKeeper({
-      clock,
-      random: () => world.random.next(),
-      heartbeatMs,
-      hubAwayMs,
-      killGroup: () => {},
-      tell: (message) => {
-        if (message.kind === "answer") this.#noteRenewal(message.renewed, message);
-        onMessage(message);
-      },
-      send: async (current_jobs, timeoutMs) => {
-        const body = { worker_id: workerId, status: this.#status, current_jobs };
-        const send = (request: Parameters<HttpClient["request"]>[0]) => client.request(request);
-        const route = workerRoutes.heartbeatWorker;
-        return (await callRoute((request) => send({ ...request, timeoutMs }), route, { body })).body;
-      },
-    });
-  }
-
-  async start(): Promise<void> {
-    this.#keeper.start();
-  }
-
-  async stop(): Promise<void> {
-    this.#keeper.stop();
-  }
-
-  hold(key: string, lease: Lease, onDisconnect: KeptLease["onDisconnect"]): void {
-    const { job_id: jobId, attempt, token } = lease;
-    const shortestMs = Math.max(1_000, (lease.expires_at_ts - lease.issued_at_ts - 2) * 1_000);
-    const kept: KeptLease = {
-      key,
-      jobId,
-      attempt,
-      token,
-      pid: 0,
-      renewedAtMs: this.#clock.monotonicMs(),
-      leaseMs: this.#leaseMs ?? shortestMs,
-      onDisconnect,
-    };
-    this.#leases.set(key, kept);
-    this.#keeper.update({ hold: [kept] });
-  }
-
-  drop(key: string): void {
-    this.#leases.delete(key);
-    this.#keeper.update({ drop: [key] });
-  }
-
-  setProcess(): void {}
-
-  catchUp(): void {}
-
-  mayStart(key: string): boolean {
-    const lease = this.#leases.get(key);
-    return lease !== undefined && this.#clock.monotonicMs() < overdueAtMs(lease);
-  }
-
-  setStatus(status: "active" | "draining"): void {
-    this.#status = status;
-    this.#keeper.hurry();
-  }
-
-  #noteRenewal(keys: string[], { leaseMs, sentAtMs }: { leaseMs: number; sentAtMs: number }): void {
-    this.#leaseMs = leaseMs;
-    for (const key of keys) {
-      const lease = this.#leases.get(key);
-      if (lease === undefined || lease.renewedAtMs > sentAtMs) continue;
-      lease.renewedAtMs = sentAtMs;
-      lease.leaseMs = leaseMs;
-    }
-  }
 }

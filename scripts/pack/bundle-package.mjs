@@ -13,11 +13,10 @@ import { programs, root, sourceOf } from "../paths.mjs";
 import { standIns } from "./older-node.mjs";
 
 /** What programs import: `writ/client` and so on. */
-export const libraries = ["client", "worker", "jobs", "sandbox", "registry"];
+export const libraries = ["client", "worker", "jobs", "sandbox", "registry", "testing"];
 
-/** Those that cannot work without databases, for which an older Node has no module. */
-const ofNewNode = ["registry"];
-const newNodeMajor = 26;
+/** Those that cannot work without databases, and the first Node whose module for them does what they need. */
+const ofNewNode = { registry: 26, testing: 24 };
 
 const startedByFile = [...threadSources, ...processSources];
 
@@ -63,7 +62,7 @@ export async function bundlePackage({ packageDir, version }) {
     ],
   });
   for (const file of Object.keys(metafile.outputs)) giveRequire(join(root, file));
-  for (const name of ofNewNode) checkNode(lib, name);
+  for (const [name, major] of Object.entries(ofNewNode)) checkNode(lib, name, major);
   await writeReference(packageDir, version);
   return metafile;
 }
@@ -172,9 +171,9 @@ export function DatabaseSync(...args) {
 }
 
 /** The first import of a library that an older Node cannot run: what it throws is the error that the program gets. */
-function checkNode(lib, name) {
-  const check = `if (Number(process.versions.node.split(".")[0]) < ${newNodeMajor})
-  throw new Error("writ/${name} needs Node ${newNodeMajor} or newer; this is Node " + process.versions.node + " (" + process.execPath + ")");
+function checkNode(lib, name, major) {
+  const check = `if (Number(process.versions.node.split(".")[0]) < ${major})
+  throw new Error("writ/${name} needs Node ${major} or newer; this is Node " + process.versions.node + " (" + process.execPath + ")");
 `;
   writeFileSync(join(lib, `node-for-${name}.js`), check);
   const file = join(lib, `${name}.js`);

@@ -7,7 +7,7 @@ import type { HandlerFunction } from "../runners/handler.ts";
 import { type Clock, systemClock } from "../runtime/clock/clock.ts";
 import { type Failpoint, noFailpoint } from "../runtime/failpoint.ts";
 import { makeDir } from "../runtime/files/make-dir.ts";
-import { createHttpClient } from "../runtime/http/http-client.ts";
+import { createHttpClient, type HttpClient } from "../runtime/http/http-client.ts";
 import type { Logger } from "../runtime/log/logger.ts";
 import { ensureHome } from "../runtime/settings/home.ts";
 import { openTelemetry, type Telemetry } from "../runtime/telemetry/telemetry.ts";
@@ -15,6 +15,7 @@ import { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SigningKey } from "../signing/ed25519.ts";
 import type { Ledger } from "./claims/ledger.ts";
+import type { HeartbeatOptions, WorkerHeartbeat } from "./hub/heartbeat.ts";
 import { TrustedKeys } from "./hub/trusted-keys.ts";
 import { type OpenedSandbox, openSandbox } from "./processes/open-sandbox.ts";
 import { recover } from "./recover.ts";
@@ -36,6 +37,8 @@ type StartWorkerOptions = {
   handlers?: ReadonlyMap<string, HandlerFunction>;
   sandbox?: Sandbox;
   createRunners?: (deps: RunnersDeps) => Runners;
+  /** Renews leases in another way than by a thread, for tests. */
+  createHeartbeat?: (options: HeartbeatOptions, client: HttpClient) => WorkerHeartbeat;
   /** Aborts the wait for another worker process in the same home. */
   signal?: AbortSignal;
   /**
@@ -62,7 +65,7 @@ export type RunningWorker = {
  * background.
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
-  const { home, logger } = options;
+  const { home, logger, createHeartbeat } = options;
   const clock = options.clock ?? systemClock;
   const hurry = new AbortController();
   // Before anything is locked or opened, because an address that is not allowed is refused here.
@@ -81,6 +84,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     failpoint: options.failpoint ?? noFailpoint,
     handlers: options.handlers ?? new Map(),
     onKeysLost: options.onKeysLost,
+    createHeartbeat: createHeartbeat && ((heartbeat) => createHeartbeat(heartbeat, client)),
     ...resources,
   });
   const close = async (): Promise<void> => {

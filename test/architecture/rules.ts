@@ -46,6 +46,21 @@ export const rooms: Record<string, Room> = {
   },
   // Served by the hub over HTTP, and by the command line over stdio: neither is behind it.
   mcp: { imports: ["core", "contract", "runtime"] },
+  // Puts a hub, a worker and a client into the process of a test.
+  testing: {
+    imports: [
+      "core",
+      "contract",
+      "runtime",
+      "signing",
+      "store",
+      "hub",
+      "runners",
+      "sandbox",
+      "worker",
+      "client",
+    ],
+  },
   dashboard: {
     imports: ["core", "contract"],
     doors: ["src/runtime/http/sse.ts", "src/signing/check-bundle.ts", "src/signing/weak-points.ts"],
@@ -135,7 +150,7 @@ export const stillSilent = ["src/store/"];
 
 /** Tests, and what only tests use. */
 export function isForTests(path: string): boolean {
-  return isTest(path) || /^(?:test|bench)\/|\.testing\.ts$|\/testing\//.test(path);
+  return isTest(path) || /^(?:test|bench)\/|\.testing\.ts$|^src\/[^/]+\/(?:.*\/)?testing\//.test(path);
 }
 
 export function isTest(path: string): boolean {

@@ -181,6 +181,7 @@ import { defineJob, type Job, JobFailure, Writ, WritError } from "writ/client";
 import { type JobServer, serveJobs, withSchema } from "writ/jobs";
 import { list, register } from "writ/registry";
 import { openCage, SandboxUnavailable } from "writ/sandbox";
+import { callHandler, TestHub } from "writ/testing";
 import { Worker } from "writ/worker";
 
 export async function submit(writ: Writ): Promise<string> {
@@ -190,6 +191,8 @@ export async function submit(writ: Writ): Promise<string> {
 }
 export const worker = new Worker({ url: "http://127.0.0.1:3000", token: "t" }).handle("greet", ({ params }) => params);
 export const used = [defineJob, JobFailure, WritError, serveJobs, withSchema, list, register, openCage, SandboxUnavailable];
+export const hub = new TestHub({ mode: "manual" }).handle(defineJob<{ a: number }, number>("add"), ({ params }) => params.a);
+export const called = callHandler("add", () => 1, {}).then(({ logs }) => logs[0]?.length);
 export type Server = JobServer;
 // @ts-expect-error a state is one of six words
 export const wrong: Job["status"] = "unknown";

@@ -12,7 +12,8 @@ import type { Service } from "../../runtime/service.ts";
 import type { Usage } from "../../sandbox/sandbox.ts";
 import type { Lease } from "../../signing/lease.ts";
 import { machineMonotonicMs } from "../machine-clock.ts";
-import { type KeeperMessage, type KeptLease, type LeaseChange, overdueAtMs } from "./lease-keeper.ts";
+import { KeptLeases } from "./kept-leases.ts";
+import type { KeeperMessage, KeptLease, LeaseChange } from "./lease-keeper.ts";
 
 type WorkerStatus = "active" | "draining";
 
@@ -53,7 +54,7 @@ const restartMs = 500;
 export class Heartbeat implements Service {
   readonly name = "heartbeat";
   readonly #options: HeartbeatOptions;
-  readonly #leases = new Map<string, KeptLease>();
+  readonly #leases = new KeptLeases(machineMonotonicMs);
   readonly #changed = new Set<string>();
   /** The keys of leases that the thread knows. */
   #known = new Set<string>();
@@ -64,7 +65,6 @@ export class Heartbeat implements Service {
   readonly #usages = new Map<string, () => Usage>();
   #usageTimer: Timer | undefined;
   #status: WorkerStatus = "active";
-  #leaseMs: number | undefined;
   #isStopped = false;
 
   constructor(options: HeartbeatOptions) {
@@ -88,21 +88,12 @@ export class Heartbeat implements Service {
   }
 
   hold(key: string, lease: Lease, onDisconnect: DisconnectAct): void {
-    this.#leases.set(key, {
-      key,
-      jobId: lease.job_id,
-      attempt: lease.attempt,
-      token: lease.token,
-      pid: 0,
-      renewedAtMs: machineMonotonicMs(),
-      leaseMs: this.#leaseMs ?? shortestLeaseMs(lease),
-      onDisconnect,
-    });
+    this.#leases.hold(key, lease, onDisconnect);
     this.#change(key);
   }
 
   drop(key: string): void {
-    this.#leases.delete(key);
+    this.#leases.drop(key);
     this.#usages.delete(key);
     this.#change(key);
   }
@@ -137,8 +128,7 @@ export class Heartbeat implements Service {
    */
   mayStart(key: string): boolean {
     if (this.#known.has(key)) this.catchUp();
-    const lease = this.#leases.get(key);
-    return lease !== undefined && machineMonotonicMs() < overdueAtMs(lease);
+    return this.#leases.isCurrent(key);
   }
 
   setStatus(status: WorkerStatus): void {
@@ -172,22 +162,9 @@ export class Heartbeat implements Service {
   }
 
   #hear(message: KeeperMessage): void {
-    if (message.kind === "answer") this.#noteRenewal(message);
+    // A thread that has to take over must know what was renewed since the claims.
+    if (message.kind === "answer") this.#leases.noteRenewal(message);
     this.#options.onMessage(message);
-  }
-
-  /**
-   * Keeps renewals for a thread that replaces a failed one, which would otherwise count from the claims. A lease that
-   * the thread did not know when it called the hub does not count as renewed.
-   */
-  #noteRenewal({ renewed, leaseMs, sentAtMs }: Extract<KeeperMessage, { kind: "answer" }>): void {
-    this.#leaseMs = leaseMs;
-    for (const key of renewed) {
-      const lease = this.#leases.get(key);
-      if (lease === undefined || lease.renewedAtMs > sentAtMs) continue;
-      lease.renewedAtMs = sentAtMs;
-      lease.leaseMs = leaseMs;
-    }
   }
 
   #change(key: string): void {
@@ -234,12 +211,4 @@ export class Heartbeat implements Service {
       if (!this.#isStopped) this.#startThread();
     }, restartMs);
   }
-}
-
-/**
- * The times in a lease are whole seconds, rounded outwards: until the hub's first answer, the shortest length is
- * assumed.
- */
-function shortestLeaseMs(lease: Lease): number {
-  return Math.max(1_000, (lease.expires_at_ts - lease.issued_at_ts - 2) * 1_000);
 }
