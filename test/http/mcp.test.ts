@@ -158,12 +158,15 @@ describe("a long output", () => {
   };
   const size = Buffer.byteLength(lines);
 
-  test("is shown by its end, never by more than 20,000 characters", async () => {
+  test("is shown by its end, never by more than 20,000 characters, and by 1,000 lines if nobody asks for more", async () => {
     const { read } = await connected();
-    const { head, text } = await read({});
+    const { head, text } = await read({ tail_lines: 5_000 });
     expect(head).toContain(`The end of the ${size} bytes`);
     expect(text).toHaveLength(20_000);
     expect(text.endsWith("line 4999 ä 🙂")).toBe(true);
+    const usual = (await read({})).text.split("\n");
+    expect(usual).toHaveLength(1_000);
+    expect(usual.at(-1)).toBe("line 4999 ä 🙂");
     expect((await read({ tail_lines: 2 })).text).toBe("line 4998 ä 🙂\nline 4999 ä 🙂");
   });
 
