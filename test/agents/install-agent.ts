@@ -40,7 +40,7 @@ export function installAgent(name: AgentName): InstalledAgent {
 }
 
 /** Whole or not at all; the second process uses what the first has made. */
-function installInto(dir: string, what: string): void {
+export function installInto(dir: string, what: string): void {
   mkdirSync(cache, { recursive: true });
   const made = mkdtempSync(`${dir}.`);
   try {
