@@ -14,7 +14,7 @@ import { querySync, type Row } from "./query-sync.ts";
 /** A refusal may leave an event behind, with what the hub makes of events by itself, and nothing else. */
 const notState = `name NOT LIKE 'sqlite_%'
   AND name NOT IN ('events', 'audit_seals', 'audit_marks', 'log_readers', 'outbox', 'watched', 'statistics')
-  AND name NOT IN ('frames', 'payloads', 'timelines')`;
+  AND name NOT IN ('frames', 'payloads', 'timelines', 'traits', 'frame_traits')`;
 
 /** One hash over every table but the event log, read by a second connection: equal hashes, nothing has changed. */
 export function snapshot(home: string): string {

@@ -20,6 +20,11 @@ CREATE TABLE frames (
 ) STRICT;
 
 -- Which frames have events of a tenant, of a rare kind or of a severity above LOW, up to the tally `flushed_frame`.
+CREATE TABLE traits (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
 CREATE TABLE frame_traits (
   trait INTEGER NOT NULL,
   frame INTEGER NOT NULL,
@@ -111,7 +116,7 @@ CREATE TABLE owners (
   UNIQUE (tenant_id, user_id)
 ) STRICT;
 
--- Workers, keys of leases and traits of frames, which rows name by number.
+-- Workers and keys of leases, which rows name by number.
 CREATE TABLE names (
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE

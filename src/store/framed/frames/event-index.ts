@@ -14,18 +14,22 @@ export type EventTraits = {
   severity?: Severity | undefined;
 };
 
-type NumberOf = (name: string) => number | null;
-
 /** Notes which tenants, rare kinds and severities the events of a frame have. Why: ADR 0116. */
-export function indexFrame(sql: Connection, number: number, numberOf: (name: string) => number): void {
-  for (const trait of traitsIn(sql, number))
-    sql.run("INSERT OR IGNORE INTO frame_traits VALUES (?, ?)", numberOf(trait), number);
+export function indexFrame(sql: Connection, number: number): void {
+  for (const trait of traitsIn(sql, number)) {
+    sql.run("INSERT OR IGNORE INTO traits (name) VALUES (?)", trait);
+    sql.run("INSERT OR IGNORE INTO frame_traits VALUES (?, ?)", numberOf(sql, trait)!, number);
+  }
 }
 
 /** Before the events of a frame are removed. */
-export function unindexFrame(sql: Connection, number: number, numberOf: (name: string) => number): void {
+export function unindexFrame(sql: Connection, number: number): void {
   for (const trait of traitsIn(sql, number))
-    sql.run("DELETE FROM frame_traits WHERE trait = ? AND frame = ?", numberOf(trait), number);
+    sql.run("DELETE FROM frame_traits WHERE trait = ? AND frame = ?", numberOf(sql, trait), number);
+}
+
+function numberOf(sql: Connection, trait: string): number | null {
+  return sql.first<{ number: number }>("SELECT number FROM traits WHERE name = ?", trait)?.number ?? null;
 }
 
 /** The frame itself tells: kind, severity and tenant are together in one of the texts that its events share. */
@@ -52,12 +56,9 @@ const severityTrait = (severity: Severity): string => `severity:${severity}`;
  * The traits of which a frame has at least one if it has a wanted event, by number; null if no index tells. The rarest is asked
  * for: few frames have an event of a rare kind, many have one of a tenant.
  */
-export function wantedTraits(
-  { kinds, severity, tenantId }: EventTraits,
-  numberOf: NumberOf,
-): number[] | null {
+export function wantedTraits(sql: Connection, { kinds, severity, tenantId }: EventTraits): number[] | null {
   const numbers = (names: readonly string[]): number[] =>
-    names.map(numberOf).filter((number) => number !== null);
+    names.map((name) => numberOf(sql, name)).filter((number) => number !== null);
   if (kinds !== undefined && !kinds.some((kind) => commonKinds.has(kind as EventKind)))
     return numbers(kinds.map(kindTrait));
   if (severity !== undefined && severity !== "LOW") return numbers([severityTrait(severity)]);

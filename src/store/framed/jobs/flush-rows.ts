@@ -47,7 +47,7 @@ export function flushRows(context: Context): void {
   const last = frame.number - 1;
   for (let number = first; number <= last; number++) {
     removePayload(sql, number, "changes");
-    indexFrame(sql, number, context.names.numberOf);
+    indexFrame(sql, number);
   }
   tallies.add("flushed_frame", last + 1 - first);
   foldFrames(context, numbersFrom(first - 1, last));

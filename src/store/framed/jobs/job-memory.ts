@@ -101,15 +101,12 @@ export class JobMemory {
     else this.#touched.set(seq, touched);
   }
 
-  /** What the group has changed. */
-  touched(): JobEntry[] {
-    return [...this.#touched.values()];
-  }
-
-  /** The group is over, and can no longer be undone. */
-  closeGroup(): void {
+  /** What the group has changed; it can no longer be undone. */
+  takeTouched(): JobEntry[] {
+    const entries = [...this.#touched.values()];
     this.#touched.clear();
     this.#undo = [];
+    return entries;
   }
 
   dirty(): JobEntry[] {

@@ -38,12 +38,6 @@ export class Names implements RowNames {
       ),
     );
 
-  /** Null if it has no number yet. */
-  find = (name: string): number | null =>
-    this.#numbers.get(name) ??
-    this.#sql.first<{ number: number }>("SELECT number FROM names WHERE name = ?", name)?.number ??
-    null;
-
   owner(number: number): Owner {
     return this.#known(
       this.#ownerOf,

@@ -58,7 +58,7 @@ export function pruneEvents(
     const end = Math.min(through, frame.last);
     removed += end - Math.max(first, frame.first) + 1;
     if (end === frame.last) {
-      unindexFrame(sql, frame.number, context.names.numberOf);
+      unindexFrame(sql, frame.number);
       removePayload(sql, frame.number, "events");
       context.frames.forget(frame.number);
     } else {

@@ -45,10 +45,10 @@ export function* framesAfter(
   through: number,
   traits: EventTraits = {},
 ): Generator<number> {
-  const { sql, names, tallies } = context;
+  const { sql, tallies } = context;
   let from = frameOfEvent(sql, afterSeq + 1);
   if (from === null) return;
-  const wanted = wantedTraits(traits, names.find);
+  const wanted = wantedTraits(sql, traits);
   if (wanted !== null) {
     const indexed = tallies.get("flushed_frame");
     for (let next = from; next <= indexed; next++) {
