@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 
-const stores = ["sqlite", "postgres"] as const;
+/** `frames` is SQLite with group frames; with --peers it stands beside rows. */
+const stores = ["sqlite", "frames", "postgres"] as const;
 export type StoreName = (typeof stores)[number];
 
 export type BenchOptions = {
@@ -58,7 +59,7 @@ export function readOptions(): BenchOptions {
 function storeOf(text: string): StoreName {
   const found = stores.find((name) => name === text);
   if (found === undefined)
-    throw new Error(`--store: ${JSON.stringify(text)} is not a store; use ${stores.join(" or ")}`);
+    throw new Error(`--store: ${JSON.stringify(text)} is not a store; use ${stores.join(", ")}`);
   return found;
 }
 

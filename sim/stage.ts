@@ -4,6 +4,7 @@ import { prepareHome } from "../src/hub/home/first-start.ts";
 import { loadHubSettings } from "../src/hub/settings/settings.ts";
 import { openKeyRing } from "../src/signing/key-ring.ts";
 import { sha256Hex } from "../src/signing/mac.ts";
+import type { FileForm } from "../src/store/sqlite/forms/file-form.ts";
 import { openWorkerKey } from "../src/worker/worker-key.ts";
 import { makeTemplate } from "./disk.ts";
 import { workerIds } from "./plan.ts";
@@ -19,11 +20,11 @@ const env = {
 };
 
 /** Makes what all schedules share: keys, settings, tokens, and a database without jobs. */
-export async function openStage(parent: string): Promise<Stage> {
+export async function openStage(parent: string, form: FileForm): Promise<Stage> {
   const client = "sk_user_simulated_simulated_simulated";
   const worker = (workerId: string): string => `sk_worker_simulated_${workerId}_simulated`;
-  const template = makeTemplate(parent, [
-    { ...tokenOf(client), role: "user", tenantId: "default", userId: "producer", workerId: null },
+  const tokens = [
+    { ...tokenOf(client), role: "user" as const, tenantId: "default", userId: "producer", workerId: null },
     ...workerIds.map((workerId) => ({
       ...tokenOf(worker(workerId)),
       role: "worker" as const,
@@ -31,7 +32,8 @@ export async function openStage(parent: string): Promise<Stage> {
       userId: workerId,
       workerId,
     })),
-  ]);
+  ];
+  const template = await makeTemplate(parent, { form, tokens });
   await prepareHome(template.dir);
   for (const workerId of workerIds) {
     const dir = join(template.dir, workerId);

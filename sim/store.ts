@@ -1,9 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { type ActName, isRead } from "../src/store/act-names.ts";
-import type { Context } from "../src/store/sqlite/context.ts";
+import { idBytes } from "../src/store/framed/jobs/job-entry.ts";
+import { flushedReads } from "../src/store/framed/thread/flushed-reads.ts";
 import type { Database } from "../src/store/sqlite/database/database.ts";
-import { readActs } from "../src/store/sqlite/reads/read-acts.ts";
 import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
+import type { GroupContext } from "../src/store/sqlite/thread/group-driver.ts";
 import { Reader } from "../src/store/sqlite/thread/reader.ts";
 import { StoreProxy } from "../src/store/sqlite/thread/store-proxy.ts";
 import type { Batch, ReadAnswer, Request, ToThread } from "../src/store/sqlite/thread/wire.ts";
@@ -25,6 +26,9 @@ export type SimStore = {
   crash(): void;
 };
 
+/** When rows that memory keeps back are written. */
+const restMs = 250;
+
 /** How long a group waits for the database, and then for the sync and its way back. */
 const groupMs = { from: 0, to: 2 };
 const answerMs = { from: 0, to: 3 };
@@ -39,9 +43,10 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
     failpointModule: null,
   };
   const opened = { file: database.file, form: database.driver.form };
-  const reader = new Reader(readActs, { ...readerSettings, ...opened }, () => {});
+  const reader = new Reader(disk.reads, { ...readerSettings, ...opened }, () => {});
   let isTimed = false;
   let commits = 0;
+  let isResting = false;
   const thread = (answer: (requests: Request[]) => Parameters<StoreProxy["receive"]>[0][]) => {
     let waiting: Request[] = [];
     const later = (ms: { from: number; to: number }, run: () => void): void => {
@@ -64,15 +69,24 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
     proxy.receive({ kind: "opened", ...opened });
     return proxy;
   };
+  const flush = (): void => {
+    isResting = false;
+    void commitGroup(database, [{ id: 0, act: "flushIndex", input: null }]);
+  };
   const writes = thread((requests) => {
     commits++;
-    return allGroups(database, requests);
+    const batches = allGroups(database, requests);
+    if (database.isUnsettled() && !isResting) {
+      isResting = true;
+      world.after(restMs, life, flush);
+    }
+    return batches;
   });
   const reads = thread((requests) =>
     requests.map((request) => ({ kind: "read" as const, answer: reader.answer(request) })),
   );
   return {
-    store: writes.store(reads),
+    store: writes.store(opened.form === "frames" ? flushedReads(writes, reads) : reads),
     begin: () => {
       isTimed = true;
     },
@@ -86,8 +100,11 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
       );
     },
     edit: (statement, ...values) => {
+      // What is to be edited must be in the file, and in frames an id is its bytes.
+      if (opened.form === "frames") flush();
+      const asStored = (value: string) => (opened.form === "frames" ? (idBytes(value) ?? value) : value);
       const file = new DatabaseSync(disk.database);
-      file.prepare(statement).run(...values);
+      file.prepare(statement).run(...values.map(asStored));
       file.close();
     },
     crash: () => {
@@ -97,7 +114,7 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
   };
 }
 
-function allGroups(database: Database<Context>, requests: Request[]): ({ kind: "batch" } & Batch)[] {
+function allGroups(database: Database<GroupContext>, requests: Request[]): ({ kind: "batch" } & Batch)[] {
   const batches: ({ kind: "batch" } & Batch)[] = [];
   for (let next = 0; next < requests.length; ) {
     const { batch, taken } = commitGroup(database, requests.slice(next));

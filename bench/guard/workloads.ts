@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { Writ } from "../../src/client/index.ts";
 import { Worker } from "../../src/worker/index.ts";
 import { connect } from "../_calls.ts";
 import type { BenchHub } from "../_hub.ts";
 import { paramsOf } from "../peers/rival.ts";
+import { type Ends, openEnds } from "./read-ends.ts";
 
 export type Workload = {
   name: string;
@@ -38,10 +38,7 @@ export async function openWorkloads(
     concurrency: 50,
     dataDir: dir,
   });
-  // Read beside the hub, because a question to it would be counted.
-  const database = new DatabaseSync(join(hub.home, "writ.sqlite"), { readOnly: true });
-  const last = database.prepare("SELECT coalesce(max(seq), 0) AS seq FROM jobs");
-  const lastSeq = () => (last.get() as { seq: number }).seq;
+  const ends = openEnds(hub.home);
   let onDone = () => {};
   worker.handle("drained", async () => {
     onDone();
@@ -50,7 +47,7 @@ export async function openWorkloads(
   await worker.start();
 
   const drained = async () => {
-    const seq = lastSeq();
+    const after = ends.last();
     const all = Promise.withResolvers<void>();
     let done = 0;
     onDone = () => {
@@ -58,16 +55,16 @@ export async function openWorkloads(
     };
     await writ.submitBatch(many(drainJobs, "drained"));
     await all.promise;
-    await untilEnded(database, seq);
+    await untilEnded(ends, { after, jobs: drainJobs });
   };
   const executed = async () => {
-    const seq = lastSeq();
+    const after = ends.last();
     const run = { kind: "exec" as const, argv: ["/bin/echo", "x".repeat(200)] };
     await writ.submit({ type: "exec", run });
-    await untilEnded(database, seq);
+    await untilEnded(ends, { after, jobs: 1 });
   };
   const close = async () => {
-    database.close();
+    ends.close();
     await worker.stop();
     writ.close();
     calls.close();
@@ -87,17 +84,11 @@ export async function openWorkloads(
   return { workloads, close };
 }
 
-/** Until every job after this one has completed. */
-async function untilEnded(database: DatabaseSync, lastSeq: number): Promise<void> {
-  const counted = database.prepare(
-    "SELECT status, count(*) AS jobs FROM jobs WHERE seq > ? AND status <> 'completed' GROUP BY status",
-  );
+/** Until this many jobs have completed after this event. */
+async function untilEnded(ends: Ends, { after, jobs }: { after: number; jobs: number }): Promise<void> {
   const giveUpAt = Date.now() + endsWithinMs;
-  for (;;) {
-    const left = counted.all(lastSeq) as { status: string; jobs: number }[];
-    if (left.length === 0) return;
-    if (left.some(({ status }) => status === "failed") || Date.now() > giveUpAt)
-      throw new Error(`the jobs did not complete: ${JSON.stringify(left)}`);
+  while (ends.completedAfter(after) < jobs) {
+    if (Date.now() > giveUpAt) throw new Error(`${jobs} jobs did not complete`);
     await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
 }

@@ -60,6 +60,23 @@ export function describeSeals(create: () => StoreUnderTest): void {
       expect(await scene().claim()).toMatchObject({ job: { id, timeoutSec: 300 } });
     });
 
+    it("B12: holds for a job that is asked for beside the retry that changes its timeout", async () => {
+      const claimed = await scene().submitAndStart({ maxAttempts: 9 });
+      const read = () => scene().store.getJob({ jobId: claimed.job.id });
+      const [, beside] = await Promise.all([scene().change(claimed, failureOf("TIMEOUT")), read()]);
+      for (const shown of [beside, await read()]) expect(shown).toMatchObject({ damaged: [] });
+    });
+
+    it("B12: holds for a job that is claimed beside a grace for leases", async () => {
+      const { nowMs, rules } = scene();
+      const grace = () => scene().store.graceLeases({ nowMs, leaseMs: rules.leaseMs });
+      const [, claimed] = await Promise.all([scene().submit({ maxAttempts: 7 }), scene().claim(), grace()]);
+      expect(await scene().store.getJob({ jobId: claimed.job.id })).toMatchObject({
+        job: { maxAttempts: 7, timeoutSec: 300 },
+        damaged: [],
+      });
+    });
+
     it("B12: that is broken stays broken when a retry changes the timeout", async () => {
       const claimed = await scene().submitAndStart({ maxAttempts: 9 });
       await scene().under.tamper.editDocument(claimed.job.id, "{}");

@@ -93,7 +93,7 @@ export function framedTamper(path: string, key: Buffer = macKey): Tamper {
 }
 
 /** Somebody who edits rows finds all of them, because they are written within a moment. */
-function writeRows(path: string, key: Buffer): void {
+export function writeRows(path: string, key: Buffer): void {
   const settings = { path, macKey: key, busyTimeoutMs: 5_000, failpointModule: null };
   const database = new Database(framedDriver, settings, () => {});
   commitGroup(database, [{ id: 1, act: "flushIndex", input: null }]);

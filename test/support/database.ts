@@ -72,6 +72,7 @@ function stateOf(table: string, row: Record<string, unknown>): string {
 
 export type StoredEvent = {
   seq: number;
+  ts: number;
   event: string;
   tenant_id: string | null;
   job_id: string | null;

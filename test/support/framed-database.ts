@@ -3,11 +3,12 @@ import { jobStates } from "../../src/core/jobs/job.ts";
 import { readMacKey } from "../../src/signing/key-files.ts";
 import { type Context, loadContext } from "../../src/store/framed/context.ts";
 import { flushRows } from "../../src/store/framed/jobs/flush-rows.ts";
+import { getJob } from "../../src/store/framed/reads/get-job.ts";
 import { ReadContext } from "../../src/store/framed/reads/read-context.ts";
 import { readEvents } from "../../src/store/framed/reads/read-events.ts";
 import { idOfHex } from "../../src/store/frames/job-line.ts";
 import { Connection } from "../../src/store/sqlite/database/connection.ts";
-import { framedTamper } from "../store-contract/framed-tamper.ts";
+import { framedTamper, writeRows } from "../store-contract/framed-tamper.ts";
 import type { Tamper } from "../store-contract/under-test.ts";
 import type { StoredEvent } from "./database.ts";
 
@@ -57,6 +58,20 @@ export function framedStatuses(home: string): Map<string, string> {
     sql.all<{ id: string; status: number }>("SELECT lower(hex(id)) AS id, status FROM jobs"),
   );
   return new Map(rows.map(({ id, status }) => [idOfHex(id), jobStates[status]!]));
+}
+
+export function framedReceipt(home: string, jobId: string): string | null {
+  const sql = new Connection(pathOf(home), busyTimeoutMs, { isReader: true });
+  try {
+    return getJob(loadContext(sql, keyOf(home), new Set()), { jobId })?.job.receipt ?? null;
+  } finally {
+    sql.close();
+  }
+}
+
+/** The rows are written now, as the hub does within a moment. */
+export function writeRowsOf(home: string): void {
+  writeRows(pathOf(home), keyOf(home));
 }
 
 export function tamperWithFrames(home: string): Tamper {

@@ -21,6 +21,11 @@ export function keepDatabasesOn(chosen: Server): void {
   server = chosen;
 }
 
+/** The form in which a hub makes its file here; null for the default. */
+export function formOfNewFiles(): FileForm | null {
+  return newForm;
+}
+
 export function isOnServer(): boolean {
   return server !== null;
 }

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { editRows } from "../support/database.ts";
+import { editRecord } from "../support/edit-database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 
@@ -65,7 +65,7 @@ test("writ audit verify works beside the hub and without it, and exits 1 when it
     stdout: expect.stringMatching(/^the audit trail is intact: \d+ records/),
   });
 
-  editRows(hub.home, "UPDATE events SET ts = ts + 1 WHERE seq = 3");
+  await editRecord(hub.home, 3);
   const broken = await run("writ", "audit", "verify");
   expect(broken).toMatchObject({ code: 1, stdout: expect.stringContaining("record 3: was changed") });
   const json = JSON.parse((await run("writ", "audit", "verify", "--json")).stdout);

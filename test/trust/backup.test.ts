@@ -14,7 +14,8 @@ import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { backUp, restore, verifyAudit } from "../../src/hub/admin.ts";
 import { systemClock } from "../../src/runtime/clock/clock.ts";
-import { editRows } from "../support/database.ts";
+import { readStatuses, tamperWith } from "../support/database.ts";
+import { editRecord, forgeDocuments, keepReceiptAs } from "../support/edit-database.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import {
   claimedJob,
@@ -45,20 +46,14 @@ const backUpTo = (file: string, home = hub.home, env = {}) =>
 const restoreTo = (home: string, file: string, env = {}) =>
   restore({ home, env, file, passphrase, osUser: "root", clock });
 
-/** A genuine document and its seal, filed under a job that it is not for. */
-const receiptOfAnother = `INSERT INTO receipts (job_seq, job_id, document, routing, mac, receipt, ended_at)
-  SELECT jobs.seq, '00000000-0000-4000-8000-000000000000', document, json_array(jobs.id, jobs.tenant_id, user_id,
-    jobs.type, priority, queues.key, document_timeout_sec, max_attempts, document_sha256, idempotency_key), mac, '{}', 1
-  FROM jobs JOIN documents ON job_seq = jobs.seq JOIN queues ON queues.id = queue_id LIMIT 1`;
-
 /** A backup of a hub of its own, whose database somebody has been at before. */
-async function tamperedBackup(statement: string): Promise<string> {
+async function tamperedBackup(edit: (home: string) => unknown): Promise<string> {
   const victim = await startTestHub(stillEnv);
   await completedJob(victim);
   await submitJob(victim);
   await victim.stop({ keepHome: true });
   onTestFinished(() => rmSync(victim.home, { recursive: true, force: true }));
-  editRows(victim.home, statement);
+  await edit(victim.home);
   const file = join(folder(), "backup.writ");
   await backUpTo(file, victim.home);
   return file;
@@ -131,17 +126,22 @@ test("a home that is in use, a wrong passphrase and a damaged file are refused, 
   expect(readdirSync(dir).sort()).toEqual(["backup.writ", "damaged"]);
 });
 
+const prioritise = async (home: string) => {
+  for (const [id, status] of readStatuses(home))
+    if (status === "pending") await tamperWith(home).editJob(id, "priority", 10);
+};
+
 test.each([
+  ["a document", forgeDocuments, /does not match its seal/],
+  ["where a job goes", prioritise, /does not match its seal/],
   [
-    "a document",
-    "UPDATE documents SET document = replace(document, 'true', 'evil')",
-    /does not match its seal/,
+    "whose receipt was kept",
+    (home: string) => keepReceiptAs(home, "00000000-0000-4000-8000-000000000000"),
+    /job 0{8}-.* does not match its seal/,
   ],
-  ["where a job goes", "UPDATE jobs SET priority = 10 WHERE status = 'pending'", /does not match its seal/],
-  ["whose receipt was kept", receiptOfAnother, /job 0{8}-.* does not match its seal/],
-  ["an audit record", "UPDATE events SET ts = ts + 1 WHERE seq = 3", /audit record 3 was changed/],
-])("a database in which %s was edited is not restored", async (_, statement, what) => {
-  const file = await tamperedBackup(statement);
+  ["an audit record", (home: string) => editRecord(home, 3), /audit record 3 was changed/],
+])("a database in which %s was edited is not restored", async (_, edit, what) => {
+  const file = await tamperedBackup(edit);
   const home = join(folder(), "home");
   const error = await restoreTo(home, file).then(
     () => null,
@@ -156,7 +156,7 @@ test("B12: a backup says what a restore will refuse, and a person can accept dam
   const victim = await startTestHub(stillEnv);
   onTestFinished(() => victim.stop());
   const { id } = await completedJob(victim);
-  editRows(victim.home, "UPDATE documents SET document = replace(document, 'true', 'evil')");
+  await forgeDocuments(victim.home);
   const dir = folder();
   const file = join(dir, "backup.writ");
   const fault = `job ${id} does not match its seal`;
@@ -177,7 +177,7 @@ test("B12: a job that the hub has already refused does not make a backup worthle
   const victim = await startTestHub(stillEnv);
   onTestFinished(() => victim.stop());
   const { id, type } = await submitJob(victim);
-  editRows(victim.home, "UPDATE jobs SET priority = 9");
+  await tamperWith(victim.home).editJob(id, "priority", 9);
   const workerId = await registerWorker(victim);
   const body = { worker_id: workerId, types: [type] };
   expect(await victim.call("POST", "/jobs/claim", { token: victim.admin, body })).toMatchObject({

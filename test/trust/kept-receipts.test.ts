@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ReceiptView } from "../../src/contract/shapes/trust-view-shapes.ts";
 import { parseReceipt } from "../../src/signing/receipt-text.ts";
-import { editRows, readEvents } from "../support/database.ts";
+import { readEvents, tamperWith } from "../support/database.ts";
+import { endEarlier } from "../support/edit-database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
@@ -30,7 +31,7 @@ beforeAll(async () => {
   await worker.stop();
   before = await Promise.all(ids.map(receiptOf));
   await hub.stop({ keepHome: true });
-  editRows(home, `UPDATE jobs SET completed_at = completed_at - ${days(31)}`);
+  endEarlier(home, days(31));
   hub = await startTestHub(stillEnv, { home });
   await eventually("the jobs are forgotten", async () => {
     const answers = await Promise.all(ids.map((id) => hub.call("GET", `/jobs/${id}`, { token: hub.admin })));
@@ -90,7 +91,7 @@ test("jobctl verify proves what is left, and says what is not at hand", async ()
 
 test("a row that somebody edited is not vouched for, and the audit trail says so", async () => {
   const id = before[1]!.job_id;
-  editRows(home, `UPDATE receipts SET document = replace(document, 'exec', 'exac') WHERE job_id = '${id}'`);
+  await tamperWith(home).editReceipt(id, { document: '{"run":{"kind":"exac"}}' });
   const answer = await hub.call("GET", `/jobs/${id}/receipt`, { token: tokens.alice });
   expect(answer).toMatchObject({ status: 400, code: "INVALID_SIGNATURE" });
   const events = readEvents(home).filter(({ event }) => event === "INVALID_SIGNATURE");

@@ -7,7 +7,8 @@ import { generateSigningKey, loadVerifyingKey, signText, verifyText } from "../.
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { keySetText, revocationText, signKeySet } from "../../src/signing/key-set.ts";
 import { TrustedKeys } from "../../src/worker/hub/trusted-keys.ts";
-import { readEvents, readRows, snapshot } from "../support/database.ts";
+import { readEvents, snapshot } from "../support/database.ts";
+import { readLeaseKey } from "../support/edit-database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";
@@ -507,10 +508,7 @@ function openTrusted(roots: string[], path?: string): Promise<TrustedKeys> {
   return TrustedKeys.open({ path: file, roots, nowMs: () => Date.now() });
 }
 
-function leaseKey(jobId: string): string | null {
-  const rows = readRows(hub.home, `SELECT lease_key_id FROM jobs WHERE id = '${jobId}'`);
-  return rows[0]!["lease_key_id"] as string | null;
-}
+const leaseKey = (jobId: string) => readLeaseKey(hub.home, jobId);
 
 function isAlive(pid: number): boolean {
   try {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
-import { editRows } from "../support/database.ts";
+import { forgeDocuments } from "../support/edit-database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HubProcess } from "../support/hub-process.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
@@ -60,7 +60,7 @@ test("one that the hub decides brings new keys, and the worker runs jobs under t
   const requires = { tags: ["nobody-has-this"] };
   const run = { kind: "exec" as const, argv: ["true"] };
   await writ.submitBatch(Array.from({ length: 10 }, () => ({ type: "forged", run, requires })));
-  editRows(hub.home, "UPDATE documents SET document = replace(document, 'true', 'evil')");
+  await forgeDocuments(hub.home);
   const call = (path: string, body: object) =>
     fetch(`${hub.url}/api/v1${path}`, {
       method: "POST",

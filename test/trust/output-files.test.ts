@@ -11,7 +11,8 @@ import { verifyJobToken } from "../../src/signing/job-token.ts";
 import { openKeyRing } from "../../src/signing/key-ring.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { parseReceipt } from "../../src/signing/receipt-text.ts";
-import { editRows, readEvents } from "../support/database.ts";
+import { readEvents } from "../support/database.ts";
+import { editOutputFiles } from "../support/edit-database.ts";
 import { eventually } from "../support/eventually.ts";
 import { put } from "../support/files.ts";
 import { stillEnv } from "../support/hub.ts";
@@ -165,8 +166,7 @@ describe("jobctl verify", () => {
 
   test("finds a list that was edited in the database", async () => {
     const edited = await ranJob({ files: [report] });
-    const sql = "UPDATE jobs SET output_files = replace(output_files, 'report', 'other') WHERE id = ?";
-    editRows(hub.home, sql, edited.id);
+    editOutputFiles(hub.home, edited.id, ["report", "other"]);
     const { exitCode, stdout } = await verify([edited.id]);
     expect(stdout).toMatch(/broken +files +do not match the receipt/);
     expect(exitCode).toBe(1);

@@ -8,7 +8,8 @@ import { sha256Hex } from "../../src/signing/mac.ts";
 import { parseReceipt } from "../../src/signing/receipt-text.ts";
 import { verifyBundle } from "../../src/signing/verify-bundle.ts";
 import { verifyClaims } from "../../src/worker/claims/verify-claims.ts";
-import { editRows, readEvents, readRows } from "../support/database.ts";
+import { readEvents, readRows, tamperWith } from "../support/database.ts";
+import { editSignature, moveReceipt } from "../support/edit-database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, submitJob } from "../support/jobs.ts";
@@ -173,26 +174,17 @@ describe("the receipt of a real worker", () => {
 });
 
 describe("somebody with access to the database", () => {
-  test.each([
-    [
-      "a document",
-      "UPDATE documents SET document = replace(document, 'true', 'rm') WHERE job_seq = (SELECT seq FROM jobs WHERE id = ?)",
-    ],
-    ["a routing column", "UPDATE jobs SET tenant_id = 'default', priority = 9 WHERE id = ?"],
-    [
-      "a receipt",
-      `UPDATE receipt_signatures SET text = replace(text, 'exit_code', 'exit-code')
-        WHERE id = (SELECT substr(receipt, 3, 64) FROM jobs WHERE id = ?)`,
-    ],
-    [
-      "the key of a receipt",
-      `UPDATE receipt_signatures SET public_key = 'another'
-        WHERE id = (SELECT substr(receipt, 3, 64) FROM jobs WHERE id = ?)`,
-    ],
-    ["the place of a receipt", "UPDATE jobs SET receipt = '7' || substr(receipt, 2) WHERE id = ?"],
-  ])("cannot have the hub vouch for %s that was edited", async (_what, sql) => {
+  const edits: [string, (id: string) => unknown][] = [
+    ["a document", (id) => tamperWith(hub.home).editInDocument(id, "true", "rm")],
+    ["a routing column", (id) => tamperWith(hub.home).editJob(id, "priority", 9)],
+    ["a receipt", (id) => editSignature(hub.home, id, "text = replace(text, 'exit_code', 'exit-code')")],
+    ["the key of a receipt", (id) => editSignature(hub.home, id, "public_key = 'another'")],
+    ["the place of a receipt", (id) => moveReceipt(hub.home, id)],
+  ];
+
+  test.each(edits)("cannot have the hub vouch for %s that was edited", async (_what, edit) => {
     const id = await ranJob(["true"]);
-    editRows(hub.home, sql, id);
+    await edit(id);
     const answer = await hub.call("GET", `/jobs/${id}/receipt`, { token: hub.admin });
     expect(answer).toMatchObject({ status: 400, code: "INVALID_SIGNATURE" });
     expect(refusals(id)).toMatchObject([{ details: { violation_type: "SEAL" } }]);

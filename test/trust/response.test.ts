@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { receiptListText } from "../../src/signing/receipt.ts";
-import { editRows, readEvents, readRows } from "../support/database.ts";
+import { readEvents, readRows } from "../support/database.ts";
+import { forgeDocuments } from "../support/edit-database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
@@ -38,9 +39,7 @@ async function report(held: HeldJob, code = "INVALID_SIGNATURE"): Promise<void> 
   await hub.must("POST", `/jobs/${held.id}/fail`, { token: hub.admin, body });
 }
 
-function editDocuments(): void {
-  editRows(hub.home, "UPDATE documents SET document = replace(document, 'true', 'evil')");
-}
+const editDocuments = () => forgeDocuments(hub.home);
 
 /** Comes back when the responder has read everything that was there. */
 async function answered(): Promise<void> {
@@ -226,7 +225,7 @@ describe("stored documents that were edited", () => {
     const before = await job(held.id);
     const type = freshName("forged");
     for (let count = 0; count < 10; count++) await submitJob(hub, { type });
-    editDocuments();
+    await editDocuments();
     const workerId = await registerWorker(hub);
     const claim = { worker_id: workerId, types: [type] };
     expect((await hub.call("POST", "/jobs/claim", { token: hub.admin, body: claim })).status).toBe(204);

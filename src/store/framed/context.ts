@@ -11,7 +11,7 @@ import { Windows } from "./claims/windows.ts";
 import { FrameReader } from "./frames/frame-reader.ts";
 import { type Changes, GroupFrame, type GroupMark } from "./frames/group-frame.ts";
 import { flushRows } from "./jobs/flush-rows.ts";
-import { type JobEntry, rowOf } from "./jobs/job-entry.ts";
+import { rowOf } from "./jobs/job-entry.ts";
 import { JobMemory, type MemoryMark } from "./jobs/job-memory.ts";
 import { KnownIds } from "./jobs/known-ids.ts";
 import { Names } from "./jobs/names.ts";
@@ -155,11 +155,10 @@ export function commitFrame(context: Context): void {
   const isFlushed =
     context.mustFlush || jobs.dirtyCount >= dirtyMax || unflushedFrames(context) >= unflushedMax;
   const lastEvent = tallies.get("event_seq");
-  const touched = jobs.takeTouched();
-  const changes = isFlushed ? null : changesOf(context, touched);
-  frame.append(sql, { changes, lastEvent, previousHash });
+  frame.append(sql, { changes: isFlushed ? null : changesOf(context), lastEvent, previousHash });
   leaveOutNumbers(context);
   context.previousHash = context.chainEnd;
+  jobs.closeGroup();
   turns.clear();
   if (isFlushed) flushRows(context);
 }
@@ -170,7 +169,7 @@ export function unflushedFrames({ frame, tallies }: Context): number {
 }
 
 /** What a replay needs beside the lines. Rows that are written with the group need none. */
-function changesOf({ frame, names, turns }: Context, touched: JobEntry[]): Changes {
-  const changed = touched.filter((entry) => !isAsSubmitted(entry, frame.number));
+function changesOf({ frame, jobs, names, turns }: Context): Changes {
+  const changed = jobs.touched().filter((entry) => !isAsSubmitted(entry, frame.number));
   return { rows: changed.map((entry) => rowOf(entry, names.numberOf)), turns: [...turns] };
 }

@@ -6,14 +6,16 @@ import type { JobEntry } from "./job-entry.ts";
  * its frame is damaged, so nobody can say which of its entries are right.
  */
 export function checkDocument(
-  { frames }: Pick<Context, "frames">,
+  { frame, frames }: Pick<Context, "frame" | "frames">,
   entry: JobEntry,
 ): { state: "genuine" | "forged" | "unknown"; document: string } {
   if (entry.document !== null) return { state: "genuine", document: entry.document };
   const { at, lineAt, record } = entry;
-  const line = frames.line((lineAt ?? at).frame, (lineAt ?? at).place);
+  // A line of the group that is being decided is in no frame yet; it was made from this record.
+  const isNewLine = lineAt !== null && lineAt.frame === frame.number;
+  const line = isNewLine ? "kept" : frames.line((lineAt ?? at).frame, (lineAt ?? at).place).state;
   const { state, text } = frames.entry(at.frame, "documents", at.place);
-  if (line.state === "unlisted" || state === "unlisted") return { state: "unknown", document: text };
+  if (line === "unlisted" || state === "unlisted") return { state: "unknown", document: text };
   const isGenuine =
     entry.isGenuine &&
     state === "kept" &&

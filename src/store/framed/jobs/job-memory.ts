@@ -48,10 +48,9 @@ export class JobMemory {
       wasDirty: this.#dirty.has(seq),
       touched: this.#touched.get(seq),
     });
-    const kept = this.#withinBounds(entry);
-    this.#set(seq, kept);
+    this.#set(seq, entry);
     this.#dirty.add(seq);
-    this.#touched.set(seq, kept);
+    this.#touched.set(seq, entry);
   }
 
   /** It was read from the table as it is. */
@@ -101,26 +100,39 @@ export class JobMemory {
     else this.#touched.set(seq, touched);
   }
 
-  /** What the group has changed; it can no longer be undone. */
-  takeTouched(): JobEntry[] {
-    const entries = [...this.#touched.values()];
+  /** What the group has changed. */
+  touched(): JobEntry[] {
+    return [...this.#touched.values()];
+  }
+
+  /** The group is over, and can no longer be undone. Its frame can be read from now on, so what it changed need not be in memory. */
+  closeGroup(): void {
+    const seqs = [...this.#touched.keys()];
     this.#touched.clear();
     this.#undo = [];
-    return entries;
+    for (const seq of seqs) this.#keepWithinBounds(seq);
+  }
+
+  #keepWithinBounds(seq: number): void {
+    const entry = this.#bySeq.get(seq);
+    if (entry === undefined) return;
+    const isRoom = entry.document === null || this.#documentChars <= documentCharsMax;
+    const kept = isRoom ? entry : { ...entry, document: null };
+    if (this.#dirty.has(seq) || isWanted(kept)) this.#set(seq, kept);
+    else this.#delete(seq);
   }
 
   dirty(): JobEntry[] {
     return [...this.#dirty].map((seq) => this.#bySeq.get(seq)!);
   }
 
-  /** The rows of all of them are written. Only what is likely to be asked for soon is kept. */
+  /** The rows of all of them are written. Only what is likely to be asked for soon is kept, and what the group has changed. */
   written(): void {
     this.#undo.push({ written: this.dirty() });
     let kept = this.#bySeq.size - this.#dirty.size;
     for (const seq of this.#dirty) {
       const entry = this.#bySeq.get(seq)!;
-      const isWanted = isActive(entry.record.status) || entry.document !== null;
-      if (isWanted && kept++ < cleanMax)
+      if (this.#touched.has(seq) || (isWanted(entry) && kept++ < cleanMax))
         this.#bySeq.set(seq, { ...entry, isStored: true, isStoredPlain: isPlain(entry) });
       else this.#delete(seq);
     }
@@ -140,9 +152,9 @@ export class JobMemory {
     this.#bySeq.delete(seq);
     if (this.#seqs.get(entry.record.id) === seq) this.#seqs.delete(entry.record.id);
   }
+}
 
-  #withinBounds(entry: JobEntry): JobEntry {
-    const isRoom = this.#documentChars + (entry.document?.length ?? 0) <= documentCharsMax;
-    return isRoom || entry.document === null ? entry : { ...entry, document: null };
-  }
+/** A worker holds it, or it can be claimed without reading its frame. */
+function isWanted({ record, document }: JobEntry): boolean {
+  return isActive(record.status) || document !== null;
 }

@@ -25,7 +25,7 @@ export function replayFrames(context: Context): void {
     }
     for (const [workerId, completed, failed] of worked) context.workers.add(workerId, { completed, failed });
   }
-  jobs.takeTouched();
+  jobs.closeGroup();
   const last = lastFrame(sql)?.lastEvent ?? 0;
   tallies.add("event_seq", Math.max(0, last - tallies.get("event_seq")));
 }

@@ -1,11 +1,11 @@
 import { idOfHex } from "../../frames/job-line.ts";
 import { isRefused, type SealFindings } from "../../jobs/seal-check.ts";
 import { Connection } from "../../sqlite/database/connection.ts";
+import { type Context, loadContext } from "../context.ts";
 import { checkDocument } from "../jobs/check-document.ts";
-import type { RowValues } from "../jobs/job-entry.ts";
+import type { JobEntry, RowValues } from "../jobs/job-entry.ts";
 import { readEntry, rowList } from "../jobs/read-row.ts";
 import { getForgottenJob } from "../log/kept-receipts.ts";
-import { ReadContext } from "./read-context.ts";
 
 /** Compares every job with its line and its document, and every kept receipt with the frames that it is in. Why: ADR 0018. */
 export function findBrokenSeals(path: string, macKey: Buffer, most: number): SealFindings {
@@ -17,10 +17,8 @@ export function findBrokenSeals(path: string, macKey: Buffer, most: number): Sea
   };
   try {
     sql.script("BEGIN");
-    const context = new ReadContext(sql, macKey);
-    const rows = sql.rowStatement(`SELECT ${rowList} FROM jobs ORDER BY seq`).iterate();
-    for (const row of rows as unknown as Iterable<RowValues>) {
-      const { entry } = readEntry(context, row);
+    const context = loadContext(sql, macKey, new Set());
+    for (const entry of allJobs(context)) {
       const holds = checkDocument(context, entry).state === "genuine";
       if (!holds && isRefused(entry.record)) findings.refused++;
       else look(entry.record.id, holds);
@@ -33,4 +31,12 @@ export function findBrokenSeals(path: string, macKey: Buffer, most: number): Sea
   } finally {
     sql.close();
   }
+}
+
+/** Those of the table as they are now, and those whose rows nobody has written yet. */
+function* allJobs(context: Context): Generator<JobEntry> {
+  const rows = context.sql.rowStatement(`SELECT ${rowList} FROM jobs ORDER BY seq`).iterate();
+  for (const row of rows as unknown as Iterable<RowValues>)
+    yield context.jobs.get(row[0] as number) ?? readEntry(context, row).entry;
+  for (const entry of context.jobs.dirty()) if (!entry.isStored) yield entry;
 }

@@ -21,7 +21,7 @@ type Group = { batch: Batch; taken: number };
  * Why: ADR 0003, ADR 0062.
  */
 export function commitGroup<C extends GroupContext>(database: Database<C>, requests: Request[]): Group {
-  const group = requests.slice(0, groupActsMax);
+  const group = nextGroup(database.driver, requests);
   try {
     database.checkFilesSometimes();
   } catch (error) {
@@ -38,6 +38,14 @@ export function commitGroup<C extends GroupContext>(database: Database<C>, reque
       return splitGroup(database, group);
     return { batch: refuseWrites(database, group, storeUnavailable(error)), taken: group.length };
   }
+}
+
+/** From the front, up to an act that needs a group of its own, or such an act alone. */
+function nextGroup<C extends GroupContext>(driver: GroupDriver<C>, requests: Request[]): Request[] {
+  const group = requests.slice(0, groupActsMax);
+  const isAlone = ({ act }: Request): boolean => driver.needsOwnGroup?.(act) === true;
+  const end = isAlone(group[0]!) ? 1 : group.findIndex(isAlone);
+  return end === -1 ? group : group.slice(0, end);
 }
 
 /**

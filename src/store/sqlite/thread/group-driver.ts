@@ -26,6 +26,8 @@ export type GroupDriver<Context extends GroupContext, Mark = unknown> = {
   /** Where memory is now, so that an act can be undone. */
   mark(context: Context): Mark;
   backTo(context: Context, mark: Mark): void;
+  /** Whether nothing else may be done in the group of this act; absent if any two acts can share one. */
+  needsOwnGroup?(act: WireAct): boolean;
   /** After the acts of a group and before its commit. */
   finishGroup(context: Context): void;
   /** After the commit of a group, outside of a transaction. */
