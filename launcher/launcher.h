@@ -12,6 +12,7 @@
 /* What the launcher keeps for its whole life. */
 struct launcher {
   struct wire wire;
+  int channel_fd; /* where the worker takes sockets, CHANNEL_NONE when it takes none */
   int signal_fd;
   int own_pidfd; /* readable in each cage once the launcher has died */
   int proc_fd;   /* the host's /proc, as a path */

@@ -20,7 +20,8 @@
  *     plan.c              START: the frame becomes a plan, checked as a whole
  *     start-job.c         files, pipes and the cgroup; template.c has the shared mounts, idmap.c the maps of owners;
  *                         clone3
- *       cage.c              pid 1: namespaces, the job's own files and mounts, host name, loopback
+ *       cage.c              pid 1: namespaces, the job's own files and mounts, host name, loopback; hand-over.c gives the
+ *                           worker the socket that listens there
  *       job-process.c       pid 2: session, stdio, limits, ids, capabilities, seccomp, exec; job-namespace.c lets only
  *                           its own processes count
  *       supervise.c         pid 1 again: reaps, passes signals on, reports the end

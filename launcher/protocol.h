@@ -16,9 +16,11 @@
  * The launcher starts as `writ-launcher` with descriptor 3 open and takes no arguments (with `remove DIR` and with
  * `connect PID PORT` it is another program: remove-trees.h, connect-inside.h). It says READY first.
  * End of file on descriptor 3 is the order to kill everything and go. Why: ADR 0015.
+ *
+ * Descriptor 4 may be a channel over which the launcher hands sockets to the worker (hand-over.h). Why: ADR 0118.
  */
 
-#define PROTOCOL_VERSION 11u
+#define PROTOCOL_VERSION 12u
 
 /* Has room for any argv and environment that execve accepts (2 MiB by default) and for the rest of a plan. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -130,6 +132,11 @@ enum field_tag {
    * written its first byte.
    */
   TAG_HOLD_WRITTEN_MS = 23,
+  /*
+   * u32, 1 to 65535; with PROTECT_NET_NS and only then: this TCP port of the loopback in the job's own network listens
+   * before its program runs, and the worker accepts what connects to it: the socket is handed over with the job's id.
+   */
+  TAG_LISTEN_PORT = 24,
 
   /* SIGNAL, OPEN, CLOSE */
   TAG_SIGNO = 32, /* u32, 1 to 64 */

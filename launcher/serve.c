@@ -9,6 +9,7 @@
 
 #include "process/end-job.h"
 #include "fatal.h"
+#include "hand-over.h"
 #include "process/job-table.h"
 #include "launcher.h"
 #include "open-beneath.h"
@@ -52,6 +53,8 @@ int serve(struct launcher *launcher) {
   enum verdict verdict = GO_ON;
   if (!watch(launcher->wire.fd, SOURCE_WIRE, 0, 0)) fatal("watching the worker");
   if (!watch(launcher->signal_fd, SOURCE_SIGNALS, 0, 0)) fatal("watching for signals");
+  bool has_channel = launcher->channel_fd != CHANNEL_NONE;
+  if (has_channel && !watch(launcher->channel_fd, SOURCE_CHANNEL, 0, 0)) fatal("watching the channel");
   say_ready(launcher);
 
   // Until the worker ends or sends an invalid frame.
@@ -86,6 +89,10 @@ static enum verdict handle(struct launcher *launcher, const struct epoll_event *
   enum source source = event_source(event);
   if (source == SOURCE_SIGNALS) return take_signals(launcher);
   if (source == SOURCE_WIRE) return (event->events & ~(uint32_t)EPOLLOUT) != 0 ? hear_worker(launcher) : GO_ON;
+  if (source == SOURCE_CHANNEL) {
+    if (!drain_channel(launcher->channel_fd)) unwatch(launcher->channel_fd);
+    return GO_ON;
+  }
   // The slot may belong to another job by now.
   struct job *job = job_by_slot(event_slot(event), event_generation(event));
   if (job == NULL) return GO_ON;

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 
 /* The source of an event. */
-enum source { SOURCE_WIRE = 1, SOURCE_SIGNALS = 2, SOURCE_REPORT = 3, SOURCE_STDOUT = 4, SOURCE_STDERR = 5 };
+enum source { SOURCE_WIRE = 1, SOURCE_SIGNALS = 2, SOURCE_REPORT = 3, SOURCE_STDOUT = 4, SOURCE_STDERR = 5, SOURCE_CHANNEL = 6 };
 
 void watch_open(void);
 

@@ -16,6 +16,7 @@
 #include "cage/mount-point.h"
 #include "cage/mount-step.h"
 #include "rights/privileges.h"
+#include "hand-over.h"
 #include "protocol.h"
 #include "process/report.h"
 #include "process/supervise.h"
@@ -29,6 +30,7 @@ static bool enter_namespaces(const struct cage *cage, struct failure *failure);
 static bool apply_own_mounts(const struct plan *plan, const int *mount_fds, struct failure *failure);
 static bool apply_own_mount(const struct mount_step *step, int mount_fd, struct failure *failure);
 static bool name_host(const struct plan *plan, struct failure *failure);
+static bool give_listener(const struct cage *cage, struct failure *failure);
 
 void run_cage(const struct cage *cage) {
   struct report report;
@@ -53,7 +55,8 @@ static bool build_cage(const struct cage *cage, struct failure *failure) {
          && enter_namespaces(cage, failure)                       //
          && apply_own_mounts(plan, mount_fds, failure)             //
          && name_host(plan, failure)                              //
-         && (!plan_asks(plan, PROTECT_NET_NS) || raise_loopback(failure));
+         && (!plan_asks(plan, PROTECT_NET_NS) || raise_loopback(failure)) //
+         && (plan->listen_port == 0 || give_listener(cage, failure));
 }
 
 /* Without a pid namespace the death of this process would leave grandchildren, so it receives SIGTERM and ends them. */
@@ -126,4 +129,13 @@ static bool name_host(const struct plan *plan, struct failure *failure) {
   if (plan->hostname == NULL) return true;
   if (sethostname(plan->hostname, strlen(plan->hostname)) == 0) return true;
   return fail(failure, STEP_HOSTNAME, "naming the host %s", plan->hostname);
+}
+
+/* Ours is closed at once: what connects is for the worker alone, and no process of the job has the socket. */
+static bool give_listener(const struct cage *cage, struct failure *failure) {
+  int fd = listen_on_loopback((uint16_t)cage->plan->listen_port, failure);
+  if (fd < 0) return false;
+  bool is_given = hand_over(cage->channel_fd, cage->id, fd, failure);
+  if (close(fd) != 0 && is_given) return fail(failure, STEP_NETWORK, "closing a socket");
+  return is_given;
 }

@@ -2,6 +2,7 @@
 #define WRIT_CAGE_H
 
 #include <linux/filter.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -15,6 +16,8 @@ struct cage {
   int stdin_fd; /* of TAG_STDIN_FILE, -1 without one */
   int launcher_pidfd;
   int proc_fd; /* the host's /proc */
+  int channel_fd; /* for a socket that the worker is handed, CHANNEL_NONE without one */
+  uint32_t id;    /* of the job */
   struct rlimit files_limit; /* what the launcher had before it raised its own */
   const struct sock_fprog *filter;
 };

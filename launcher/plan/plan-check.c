@@ -71,6 +71,9 @@ static bool check_parts(const struct plan *plan, struct failure *failure) {
   if (plan->hostname != NULL && !plan_asks(plan, PROTECT_UTS_NS)) {
     return fail(failure, STEP_PLAN, "a hostname needs a uts namespace");
   }
+  if (plan->listen_port != 0 && !plan_asks(plan, PROTECT_NET_NS)) {
+    return fail(failure, STEP_PLAN, "a port to listen on needs a network of its own");
+  }
   if (plan->give_dir != NULL && !plan_asks(plan, PROTECT_IDS)) {
     return fail(failure, STEP_PLAN, "there is nobody to give a directory to");
   }

@@ -25,6 +25,7 @@ static bool count_fields(const struct frame *frame, struct counts *counts, struc
 static bool read_fields(struct plan *plan, const struct frame *frame, struct failure *failure);
 static bool read_field(struct plan *plan, const struct field *field, size_t *args, size_t *envs);
 static bool read_hold(const struct field *field, uint32_t *hold_ms);
+static bool read_port(const struct field *field, uint32_t *port);
 static bool read_stdin(struct plan *plan, const struct field *field);
 static bool read_home_step(struct plan *plan, const struct field *field);
 static bool read_mount(struct plan *plan, const struct field *field);
@@ -79,7 +80,7 @@ static size_t most_of(uint8_t tag) {
     case TAG_RLIMIT: return RLIMITS_MAX;
     case TAG_MASK: return MASKS_MAX;
     case TAG_HOME_ENTRY: return HOME_ENTRIES_MAX;
-    default: return tag >= TAG_ARG && tag <= TAG_HOLD_WRITTEN_MS ? 1 : 0;
+    default: return tag >= TAG_ARG && tag <= TAG_LISTEN_PORT ? 1 : 0;
   }
 }
 
@@ -149,6 +150,7 @@ static bool read_field(struct plan *plan, const struct field *field, size_t *arg
     case TAG_STDIN_FILE: return read_text(plan, field, &plan->stdin_file);
     case TAG_HOLD_MS: return read_hold(field, &plan->hold_ms);
     case TAG_HOLD_WRITTEN_MS: return read_hold(field, &plan->hold_written_ms);
+    case TAG_LISTEN_PORT: return read_port(field, &plan->listen_port);
     case TAG_HOME: return read_text(plan, field, &plan->home);
     case TAG_HOME_ENTRY: return read_home_step(plan, field);
     default: return false;
@@ -157,6 +159,10 @@ static bool read_field(struct plan *plan, const struct field *field, size_t *arg
 
 static bool read_hold(const struct field *field, uint32_t *hold_ms) {
   return field_u32(field, hold_ms) && *hold_ms >= 1 && *hold_ms <= HOLD_MS_MAX;
+}
+
+static bool read_port(const struct field *field, uint32_t *port) {
+  return field_u32(field, port) && *port >= 1 && *port <= UINT16_MAX;
 }
 
 /* Not a text, because it may contain zeros. */

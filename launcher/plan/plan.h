@@ -53,6 +53,7 @@ struct plan {
   uint32_t protections, uid, gid;
   uint32_t hold_ms; /* 0: output goes to its files at once */
   uint32_t hold_written_ms; /* 0: as hold_ms */
+  uint32_t listen_port;     /* 0: nothing listens in its network */
   struct home_step home_steps[HOME_ENTRIES_MAX];
   size_t home_steps_count;
   uint64_t stdout_max, stderr_max;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fatal.h"
+#include "hand-over.h"
 #include "kernel.h"
 #include "launcher.h"
 
@@ -19,13 +20,13 @@
 #define FILES_WANTED 8192
 
 static void die_with_worker(void);
-static void check_descriptors(void);
+static void check_descriptors(struct launcher *launcher);
 static void reset_signals(struct launcher *launcher);
 static void raise_files_limit(struct launcher *launcher);
 
 void prepare_process(struct launcher *launcher) {
   die_with_worker();
-  check_descriptors();
+  check_descriptors(launcher);
   reset_signals(launcher);
   raise_files_limit(launcher);
   // All modes are given in full; a job gets its own mask.
@@ -49,8 +50,11 @@ static void die_with_worker(void) {
   if (getppid() != worker) fatal("the worker is gone");
 }
 
-/* Makes sure that stdin, stdout and stderr exist and descriptor 3 is a socket, and closes all other inherited ones. */
-static void check_descriptors(void) {
+/*
+ * Makes sure that stdin, stdout and stderr exist and descriptor 3 is a socket, keeps 4 if it is a channel, and closes all other
+ * inherited ones.
+ */
+static void check_descriptors(struct launcher *launcher) {
   for (int fd = 0; fd < WIRE_FD; fd++) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
     int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -62,7 +66,9 @@ static void check_descriptors(void) {
     fatal("descriptor 3 is not the socket of a worker; this program is started by one, not by hand");
   }
   if (fcntl(WIRE_FD, F_SETFD, FD_CLOEXEC) != 0) fatal("keeping the socket to ourselves");
-  if (kernel_close_range(WIRE_FD + 1, UINT_MAX) != 0) fatal("closing what the worker left open");
+  launcher->channel_fd = find_channel();
+  unsigned first = launcher->channel_fd == CHANNEL_NONE ? WIRE_FD + 1 : CHANNEL_FD + 1;
+  if (kernel_close_range(first, UINT_MAX) != 0) fatal("closing what the worker left open");
 }
 
 /*

@@ -52,6 +52,8 @@ bool start_job(const struct launcher *launcher, uint32_t id, struct plan *plan, 
                .stderr_fd = -1,
                .launcher_pidfd = launcher->own_pidfd,
                .proc_fd = launcher->proc_fd,
+               .channel_fd = launcher->channel_fd,
+               .id = id,
                .files_limit = launcher->files_limit,
                .filter = launcher->filter},
   };

@@ -379,7 +379,7 @@ test.each([
   ["--cpu", "abc", "500m"],
   ["--memory", "12X", "at least 4M"],
   ["--io", "fast", "low, med or high"],
-  ["--network", "None", "host or none"],
+  ["--network", "None", "host, closed or none"],
   ["--pids", "0", "from 1 to"],
 ])("C8: %s %s is refused with the flag, the value and what is allowed", async (flag, value, allowed) => {
   const { exitCode, stderr } = await jobctl(["start", flag, value, "true"], { env: { WRIT_HOME: "/none" } });

@@ -24,6 +24,8 @@ type KindRow<Fields extends z.ZodRawShape> = {
   argument?: keyof Fields;
   /** Fields of the document that only such kinds may have. */
   documentFields?: DocumentFields;
+  /** False when its process serves many jobs. */
+  mayCloseNetwork?: boolean;
 };
 
 export const kindFields = ["provider", "model", "repo_root", "allowed_paths"] as const;
@@ -40,6 +42,7 @@ export type KindRules = {
   hidden: readonly string[];
   argument: string | null;
   documentFields: DocumentFields;
+  mayCloseNetwork: boolean;
 };
 
 type RunOf<Fields extends z.ZodRawShape> = z.infer<z.ZodObject<Fields>>;
@@ -63,5 +66,6 @@ export function defineKind<const Kind extends string, Fields extends z.ZodRawSha
     hidden: (row.hidden ?? []) as readonly string[],
     argument: (row.argument ?? null) as string | null,
     documentFields: row.documentFields ?? {},
+    mayCloseNetwork: row.mayCloseNetwork ?? true,
   };
 }

@@ -16,7 +16,7 @@ import {
   traceparent,
   userId,
 } from "./shapes/fields.ts";
-import { limits, requires } from "./shapes/run-shapes.ts";
+import { egress, limits, requires } from "./shapes/run-shapes.ts";
 
 const yearSec = 365 * 86_400;
 
@@ -54,6 +54,7 @@ export const jobDocument = z.strictObject({
   model: text(1, 200).optional(),
   run: runSpec,
   limits: limits.optional(),
+  egress: egress.optional(),
   requires: requires.optional(),
   created_at_ts: integer(0, Number.MAX_SAFE_INTEGER),
   status: z.literal("QUEUED"),

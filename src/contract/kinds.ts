@@ -63,6 +63,7 @@ export const kinds = {
       container: containerName.optional(),
     },
     command: (run) => run.worker_command,
+    mayCloseNetwork: false,
   }),
   delegate: defineKind("delegate", {
     fields: {

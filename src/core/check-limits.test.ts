@@ -8,7 +8,7 @@ test.each([
   [{ io: "fast" }, 'io: "fast" is not allowed; use low, med or high'],
   [{ pids: 0 }, "pids: 0 is not allowed; use a whole number from 1 to 32768"],
   [{ pids: "5" }, 'pids: "5" is not allowed'],
-  [{ network: "None" }, 'network: "None" is not allowed; use host or none'],
+  [{ network: "None" }, 'network: "None" is not allowed; use host, closed or none'],
   [{ foo: 1 }, '"foo" is not the name of a limit; use cpu, memory, io, pids, network'],
   [{ constructor: 1 }, '"constructor" is not the name of a limit'],
 ])("B6: %j is refused by name, value and what is allowed", (limits, message) => {

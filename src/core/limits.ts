@@ -12,8 +12,9 @@ export const limitNames = ["cpu", "io", "memory", "network", "pids"] as const sa
 
 export const ioClasses = ["low", "med", "high"] as const;
 type IoClass = (typeof ioClasses)[number];
-export const networks = ["host", "none"] as const;
-type Network = (typeof networks)[number];
+/** From the widest to the narrowest. */
+export const networks = ["host", "closed", "none"] as const;
+export type Network = (typeof networks)[number];
 
 /** The same limits in the kernel's units; null means no limit. */
 export type Limits = {
@@ -39,7 +40,7 @@ export const limitHelp = {
   memory: "bytes, or a number with K, M or G (powers of 1024), at least 4M, or max",
   io: "low, med or high",
   pids: `a whole number from ${pidsRange.min} to ${pidsRange.max}`,
-  network: "host or none",
+  network: "host, closed or none",
 } as const;
 
 /** Thousandths of a core, null for `max`, undefined when the text is not a cpu limit. */

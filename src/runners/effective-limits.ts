@@ -1,4 +1,11 @@
-import { type Limits, type LimitsText, limitNames, resolveLimits } from "../core/limits.ts";
+import {
+  type Limits,
+  type LimitsText,
+  limitNames,
+  type Network,
+  networks,
+  resolveLimits,
+} from "../core/limits.ts";
 import type { AskedLimits } from "../sandbox/sandbox.ts";
 
 const fields = {
@@ -26,7 +33,7 @@ export function effectiveLimits(
     ioBytesPerSec: smaller(wanted.ioBytesPerSec, ceiling.ioBytesPerSec),
     // A ceiling without a process limit sets none, although a job without one gets the default.
     pidsMax: worker.maxLimits.pids === undefined ? wanted.pidsMax : smaller(wanted.pidsMax, ceiling.pidsMax),
-    network: ceiling.network === "none" ? "none" : wanted.network,
+    network: narrower(wanted.network, ceiling.network),
   };
   return { limits, asked: insistedOn(asked, worker.maxLimits, defaulted) };
 }
@@ -41,6 +48,11 @@ function insistedOn(
   return limitNames
     .filter((name) => isAsked(name) || maxLimits[name] !== undefined)
     .map((name) => fields[name]);
+}
+
+/** The one of the two that lets less through. */
+export function narrower(left: Network, right: Network): Network {
+  return networks.indexOf(left) > networks.indexOf(right) ? left : right;
 }
 
 /** Null means no limit. */

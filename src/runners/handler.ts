@@ -2,6 +2,7 @@ import type { JobDocument } from "../contract/document.ts";
 import { toJson } from "../core/text/to-json.ts";
 import type { Timer } from "../runtime/clock/clock.ts";
 import type { Isolation } from "../sandbox/sandbox.ts";
+import { refuseClosedNetwork } from "./egress/refuse-closed-network.ts";
 import { resultProblem } from "./read-result.ts";
 import { runProcess } from "./run-process.ts";
 import {
@@ -73,6 +74,7 @@ async function runFunction(
   handle: HandlerFunction,
 ): Promise<RunOutcome> {
   const { signal } = context;
+  refuseClosedNetwork(context.document, "a function of the worker's program");
   if (signal.aborted) return stoppedOutcome(stopReasonOf(signal), context);
   const stop = watchStop(deps, context);
   try {

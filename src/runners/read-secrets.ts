@@ -11,14 +11,16 @@ export async function readSecrets(
   const secrets: Record<string, string> = {};
   for (const name of names) {
     const entry = Object.hasOwn(known, name) ? known[name] : undefined;
-    const value = entry?.tenants.includes(tenantId) ? await readSecret(entry.file) : null;
+    // What is added to requests is never given to a job.
+    const isGiven = entry?.inject === undefined && entry?.tenants.includes(tenantId) === true;
+    const value = isGiven ? await readSecret(entry.file) : null;
     if (value === null) throw noSuchSecret(name);
     secrets[name] = value;
   }
   return secrets;
 }
 
-async function readSecret(file: string): Promise<string | null> {
+export async function readSecret(file: string): Promise<string | null> {
   try {
     // Editors and `echo` end a file with a line break that is not part of the secret.
     return (await readPrivateFile(file))?.replace(/\r?\n$/, "") ?? null;
@@ -29,6 +31,6 @@ async function readSecret(file: string): Promise<string | null> {
   }
 }
 
-function noSuchSecret(name: string): RunFailure {
+export function noSuchSecret(name: string): RunFailure {
   return new RunFailure("INVALID_JOB", "NO_SUCH_SECRET", `this worker has no secret ${name} for this job`);
 }

@@ -1,7 +1,9 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import type { Egress } from "../core/egress.ts";
 import type { JsonValue } from "../core/text/json-value.ts";
 import {
+  type AskedLimits,
   type JobMount,
   type LaunchPlan,
   type ProcessExit,
@@ -9,7 +11,8 @@ import {
   SandboxUnavailable,
 } from "../sandbox/sandbox.ts";
 import { canonicalize } from "../signing/canonical.ts";
-import { effectiveLimits } from "./effective-limits.ts";
+import { effectiveLimits, narrower } from "./effective-limits.ts";
+import { closeNetwork } from "./egress/close-network.ts";
 import { exitOutcome } from "./exit-outcome.ts";
 import { processEnvironment } from "./process-environment.ts";
 import { type ResultForm, readResult } from "./read-result.ts";
@@ -18,6 +21,7 @@ import {
   notBegun,
   type RunContext,
   type RunnerDeps,
+  type RunnerSettings,
   type RunOutcome,
   type StopReason,
   stoppedOutcome,
@@ -38,6 +42,8 @@ type Command = {
   stdin?: Uint8Array | undefined;
   /** The same from a file. */
   stdinFile?: string | undefined;
+  /** What the coding agent's entry allows; with it the network is closed, whatever the job says. */
+  egress?: Egress | undefined;
   /** Becomes the content of JOB_INPUT_FILE. */
   input: JsonValue;
   /** How a result is printed: in the last line by default, or also as one JSON document over several lines. */
@@ -76,8 +82,14 @@ export async function startProcess(
   command: Command,
 ): Promise<StartedProcess | RunOutcome> {
   const plan = await preparePlan(deps, context, command);
-  const running = await startInSandbox(deps, context, { plan, prepare: command.prepare });
-  return "kind" in running ? running : { plan, running };
+  const network = await closeNetwork(deps, context, { limits: plan.limits, agent: command.egress });
+  const start = { plan: network?.inPlan(plan) ?? plan, prepare: command.prepare };
+  const running = await startInSandbox(deps, context, start).catch((error: unknown) => {
+    network?.end();
+    throw error;
+  });
+  if ("kind" in running) network?.end();
+  return "kind" in running ? running : { plan, running: network?.watch(running) ?? running };
 }
 
 type EndedRun = { exit: ProcessExit; stoppedBy: StopReason | undefined; form?: ResultForm | undefined };
@@ -162,12 +174,22 @@ export async function preparePlan(
     masks: context.secrets.add(secrets),
     stdin: command.stdin,
     stdinFile: command.stdinFile,
-    ...effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted),
+    ...limitsOf(context, settings, command.egress),
     timeoutSec: lease.timeout_sec,
     mounts: [...(command.mounts ?? []), ...(await showInputs(context, inside))],
     workDir,
     ...home,
   };
+}
+
+function limitsOf(
+  { document, lease }: RunContext,
+  settings: RunnerSettings,
+  agent: Egress | undefined,
+): AskedLimits {
+  const asked = effectiveLimits(document.limits ?? {}, settings, lease.limits_defaulted);
+  if (agent === undefined) return asked;
+  return { ...asked, limits: { ...asked.limits, network: narrower(asked.limits.network, "closed") } };
 }
 
 /** The directories of a process that may be short are made by its sandbox; those of others may exist already. */

@@ -6,6 +6,7 @@ import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { LimitsText } from "../core/limits.ts";
 import type { JsonObject } from "../core/text/json-value.ts";
 import type { Clock } from "../runtime/clock/clock.ts";
+import type { Network } from "../runtime/guarded-fetch/guarded-lookup.ts";
 import type { Logger } from "../runtime/log/logger.ts";
 import type { Isolation, Sandbox, Usage } from "../sandbox/sandbox.ts";
 import type { Lease } from "../signing/lease.ts";
@@ -35,7 +36,11 @@ export type RunnerDeps = {
   sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
+  /** How closed networks reach the world; by default by this machine's resolver, trusting what Node trusts. */
+  outside?: Outside | undefined;
 };
+
+type Outside = { network: Network; ca?: readonly string[] | undefined };
 
 /** Why an attempt is ended from outside; it is the reason of the context's signal, and the first one wins. */
 export type StopReason = "cancelled" | "timeout" | "lost" | "drain" | "output";
@@ -113,11 +118,20 @@ export type RunnerSettings = {
   maxLimits: LimitsText;
   /** Commands for types of `handler` jobs. */
   handlers: Readonly<Record<string, readonly string[]>>;
-  secrets: Readonly<Record<string, { file: string; tenants: readonly string[] }>>;
+  secrets: Readonly<Record<string, SecretEntry>>;
+  /** What jobs with a closed network may reach; undefined if the file does not say. */
+  egress?: { allow: readonly string[] } | undefined;
   /** None by default. */
   containers?: ContainerSettings;
   /** Undefined: the worker runs no delegate jobs. */
   delegate?: DelegateSettings | undefined;
+};
+
+export type SecretEntry = {
+  file: string;
+  tenants: readonly string[];
+  /** Never given to a job: the worker adds it to requests to this host. */
+  inject?: { host: string; header: string; format?: string | undefined } | undefined;
 };
 
 export type ContainerSettings = {

@@ -186,6 +186,7 @@ export class CagedSandbox implements Sandbox {
         jobMounts: await jobMountSteps(plan.mounts ?? []),
         cgroup,
       }),
+      plan.listener?.take,
     );
     if (answer.kind === "started")
       return superviseCage(this.#options, { job: answer.job, cgroup, isolation });

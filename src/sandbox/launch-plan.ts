@@ -61,6 +61,7 @@ export function launchPlan(input: PlanInput): LauncherPlan {
     ...(job.home === undefined ? {} : { home: job.home }),
     ...(job.holdMs === undefined ? {} : { holdMs: job.holdMs }),
     ...(job.holdWrittenMs === undefined ? {} : { holdWrittenMs: job.holdWrittenMs }),
+    ...(job.listener === undefined ? {} : { listenPort: job.listener.port }),
     ...(cgroup === null ? {} : { cgroup }),
     mounts,
     ...(has(protect.UTS_NS) ? { hostname } : {}),

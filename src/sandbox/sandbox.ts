@@ -1,3 +1,4 @@
+import type { Server } from "node:net";
 import { sandboxUnavailable } from "../core/jobs/failure.ts";
 import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { Limits } from "../core/limits.ts";
@@ -14,6 +15,15 @@ export type Isolation = {
   missing: { part: string; why: string }[];
   /** Where its cgroup is while it runs. */
   cgroup?: string;
+  /** Of a closed network: what was allowed, and what was asked for. */
+  network?: ClosedNetworkRecord;
+};
+
+export type ClosedNetworkRecord = {
+  allow: string[];
+  inject?: string[];
+  allowed: { host: string; requests: number }[];
+  denied: { host: string; why: string; requests: number }[];
 };
 
 /** The limits of a process, and which of them may not be left out. */
@@ -78,7 +88,12 @@ export type LaunchPlan = Asked & {
   holdMs?: number | undefined;
   /** How long at most after its first byte, for which a person may be waiting; with `holdMs` only. */
   holdWrittenMs?: number | undefined;
+  /** What answers on a port of the loopback in the network of the process; for a closed network, and only there. */
+  listener?: NetworkListener | undefined;
 };
+
+/** Called at most once, with a socket that listens already; its taker closes it. */
+type NetworkListener = { port: number; take(server: Server): void };
 
 /** The usage as far as the kernel counts it. Present values exist only for a running process. */
 export type Usage = {
@@ -92,6 +107,8 @@ export type Usage = {
   pids_peak?: number;
   io_read_bytes?: number;
   io_write_bytes?: number;
+  /** Of a closed network. */
+  network?: { requests: number; denied: number; bytes: number };
 };
 
 export type SpawnError = {

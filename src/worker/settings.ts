@@ -190,13 +190,17 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
 
 function executionOf(execution: NonNullable<AgentsFile["execution"]>) {
   const secrets = Object.entries(execution.secrets ?? {}).map(
-    ([name, { file, tenants = [defaultTenant] }]) => [name, { file, tenants }],
+    ([name, { file, tenants = [defaultTenant], inject }]) => [
+      name,
+      { file, tenants, ...(inject === undefined ? {} : { inject }) },
+    ],
   );
   return {
     limits: execution.limits ?? {},
     maxLimits: execution.max_limits ?? {},
     handlers: execution.handlers ?? {},
     secrets: Object.fromEntries(secrets) as RunnerSettings["secrets"],
+    egress: execution.egress,
   };
 }
 

@@ -54,7 +54,7 @@ test("the example is a file that a worker reads, and every part of it means some
       "keys",
       "limits",
     ]
-      .concat(["log", "models", "secrets", "solvers", "worker"])
+      .concat(["log", "models", "network", "secrets", "solvers", "worker"])
       .sort(),
   );
   expect(JSON.stringify(says)).not.toContain("CANARY");

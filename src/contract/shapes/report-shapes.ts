@@ -38,15 +38,34 @@ export const usage = z.strictObject({
   pids_peak: used,
   io_read_bytes: used,
   io_write_bytes: used,
+  network: z
+    .strictObject({
+      requests: integer(0, Number.MAX_SAFE_INTEGER),
+      denied: integer(0, Number.MAX_SAFE_INTEGER),
+      bytes: integer(0, Number.MAX_SAFE_INTEGER),
+    })
+    .optional(),
 });
 
 export const isolationLevels = ["strict", "best-effort", "none", "in-process", "container"] as const;
+
+const networkNamesMax = 64;
+const requests = integer(1, Number.MAX_SAFE_INTEGER);
+
+/** What an attempt with a closed network was allowed, and what it asked for: the first names of each kind. */
+const closedNetwork = z.strictObject({
+  allow: z.array(text(1, 300)).max(1000),
+  inject: z.array(text(1, 200)).max(networkNamesMax).optional(),
+  allowed: z.array(z.strictObject({ host: text(1, 300), requests })).max(networkNamesMax),
+  denied: z.array(z.strictObject({ host: text(1, 300), why: text(1, 300), requests })).max(networkNamesMax),
+});
 
 const isolation = z.strictObject({
   level: z.enum(isolationLevels),
   applied: z.array(text(1, 100)).max(100),
   missing: missingParts,
   cgroup: text(1, 4096).optional(),
+  network: closedNetwork.optional(),
 });
 
 const outputFile = z.strictObject({

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { egressAllowMax, egressInjectMax, jobTargetProblem, workerTargetProblem } from "../../core/egress.ts";
 import {
   ioClasses,
   limitHelp,
@@ -72,6 +73,33 @@ export const limits = z.strictObject({
   io: z.enum(ioClasses, `must be ${limitHelp.io}`).optional(),
   pids: integer(pidsRange.min, pidsRange.max).optional(),
   network: z.enum(networks, `must be ${limitHelp.network}`).optional(),
+});
+
+function egressTarget(problemOf: (text: string) => string | null) {
+  return text(1, 300).superRefine((value, context) => {
+    const problem = problemOf(value);
+    if (problem !== null) context.addIssue({ code: "custom", message: problem });
+  });
+}
+
+/** Names of keys that the worker adds to requests. */
+const inject = secrets.max(egressInjectMax, `must have at most ${egressInjectMax} names`).optional();
+
+/** What a job may reach out of a closed network. Only a worker's own file may name private addresses. */
+export const egress = z.strictObject({
+  allow: z
+    .array(egressTarget(jobTargetProblem))
+    .max(egressAllowMax, `must have at most ${egressAllowMax} entries`),
+  inject,
+});
+
+/** The same in the file of a worker. */
+export const workerEgress = z.strictObject({
+  allow: z.array(egressTarget(workerTargetProblem)).max(1000),
+});
+export const agentEgress = z.strictObject({
+  allow: z.array(egressTarget(workerTargetProblem)).max(egressAllowMax),
+  inject,
 });
 
 export const requires = z.strictObject({

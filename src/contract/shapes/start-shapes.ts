@@ -4,12 +4,13 @@ import { kinds } from "../kinds.ts";
 import { text } from "./fields.ts";
 
 const { argv, env, cwd, stdin, stdin_from, inputs, collect } = kinds.exec.shape.shape;
-const { limits, requires, max_attempts, output_location, traceparent } = jobDocument.shape;
+const { limits, egress, requires, max_attempts, output_location, traceparent } = jobDocument.shape;
 
 /** A command to start as a job. The hub sets what is left out, the same over HTTP and gRPC. */
 export const startRequest = z.strictObject({
   command: argv,
   limits,
+  egress,
   env,
   cwd,
   stdin,

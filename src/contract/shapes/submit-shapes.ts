@@ -84,6 +84,7 @@ export function contradictions(job: SubmissionFields): Problem[] {
     ...kindProblems(job),
     ...storageProblems(job),
     ...fileProblems(job),
+    ...networkProblems(job),
   ];
 }
 
@@ -192,4 +193,19 @@ function fileProblems({ run }: SubmissionFields): Problem[] {
   return [
     { path, message: "is not possible with run.container; the job fetches and lists its files itself" },
   ];
+}
+
+/** A closed network is that of a process which the worker starts for this job alone. */
+function networkProblems(job: SubmissionFields): Problem[] {
+  const { limits, egress, run } = job;
+  const isClosed = limits?.network === "closed";
+  if (!isClosed)
+    return egress === undefined
+      ? []
+      : [{ path: "limits.network", message: "must be closed for a job with egress" }];
+  const kind = kindOf(job);
+  const isInContainer = run !== undefined && "container" in run && run.container !== undefined;
+  if (rulesOf(kind).mayCloseNetwork && !isInContainer) return [];
+  const where = isInContainer ? "with run.container" : `for ${kind} jobs`;
+  return [{ path: "limits.network", message: `closed is not possible ${where}; use host or none` }];
 }

@@ -53,6 +53,17 @@ const isolationView = z.object({
   applied: z.array(z.string()),
   missing: z.array(z.object({ part: z.string(), why: z.string() })),
   cgroup: z.string().optional().meta({ description: "Its path on the worker, while the job runs" }),
+  network: z
+    .object({
+      allow: z.array(z.string()),
+      inject: z.array(z.string()).optional(),
+      allowed: z.array(z.object({ host: z.string(), requests: z.int() })),
+      denied: z.array(z.object({ host: z.string(), why: z.string(), requests: z.int() })),
+    })
+    .optional()
+    .meta({
+      description: "Of a closed network, once the attempt has ended: the first hosts that it asked for",
+    }),
 });
 
 /** As its worker reported it: what its host does not count is missing. */
@@ -65,6 +76,10 @@ const usageView = z.object({
   pids_peak: z.int().optional(),
   io_read_bytes: z.int().optional().meta({ description: "From disks" }),
   io_write_bytes: z.int().optional(),
+  network: z
+    .object({ requests: z.int(), denied: z.int(), bytes: z.int() })
+    .optional()
+    .meta({ description: "Of a closed network: what was asked of its proxy" }),
 });
 
 /** Hash and size are as the worker reported them; an older worker reports only the key. */

@@ -13,6 +13,7 @@ export const fieldFormats: Readonly<Record<string, number>> = {
   "run.stdin_from": 4,
   "run.mode": 5,
   traceparent: 6,
+  egress: 7,
 };
 
 /** The newest format: this version writes and reads all formats up to it. */

@@ -14,6 +14,7 @@ const queue: QueueFacts = {
   ram_gb: null,
   container: null,
   agent: null,
+  network: null,
   document_format: 1,
 };
 const worker: WorkerFacts = {

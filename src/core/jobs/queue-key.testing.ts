@@ -14,6 +14,7 @@ export const plainFacts: QueueFacts = {
   ram_gb: null,
   container: null,
   agent: null,
+  network: null,
   document_format: 1,
 };
 

@@ -18,6 +18,8 @@ export type QueueFacts = {
   container: string | null;
   /** The agent that a `delegate` job names; null for any other job, and for one that takes the worker's first. */
   agent: string | null;
+  /** For a job with a closed network, which not every host can make; null for any other. */
+  network: "closed" | null;
   document_format: number;
 };
 
@@ -53,7 +55,7 @@ export type WorkerFacts = {
   sandboxProblem?: string | undefined;
   /** Coding agents in its settings that it cannot run. It is given no job that names one of them. */
   agentProblems?: AgentProblem[] | undefined;
-  /** How it isolates processes, and what its host lacks for more. It decides nothing here; people look at it. */
+  /** How it isolates processes, and what its host lacks for more. Of that, only a network of its own decides anything here. */
   isolation?: { level: string; missing: { part: string; why: string }[] } | undefined;
   /** The process that registered last. It holds the name; absent for workers that do not name their process. */
   bootId?: string | undefined;
@@ -73,6 +75,7 @@ export function queueKey(facts: QueueFacts): string {
   const newer = {
     ...(facts.container === null ? {} : { container: facts.container }),
     ...(facts.agent === null ? {} : { agent: facts.agent }),
+    ...(facts.network === null ? {} : { network: facts.network }),
     ...(facts.document_format === 1 ? {} : { document_format: facts.document_format }),
   };
   return JSON.stringify([
@@ -106,6 +109,7 @@ export function parseQueueKey(key: string): QueueFacts {
     ram_gb,
     container: newer?.container ?? null,
     agent: newer?.agent ?? null,
+    network: newer?.network ?? null,
     document_format: newer?.document_format ?? 1,
   };
 }
@@ -130,6 +134,8 @@ export function misfits(queue: QueueFacts, worker: WorkerFacts): string[] {
     why.push(
       `reads documents up to format ${worker.documentFormat}, and this one has ${queue.document_format}`,
     );
+  if (queue.network === "closed" && openNetworkOf(worker) !== null)
+    why.push(`cannot close the network of a job: ${openNetworkOf(worker)}`);
   if (queue.cores !== null && queue.cores > worker.cores) why.push(`has ${worker.cores} cores`);
   if (queue.ram_gb !== null && queue.ram_gb > worker.ramGb) why.push(`has ${worker.ramGb} GB of memory`);
   return why;
@@ -141,6 +147,12 @@ function kindMisfit(queue: QueueFacts, worker: WorkerFacts): string {
     return agentMisfit(agentProblemOf(queue, worker) ?? agentProblems[0]!);
   const why = sandboxProblem === undefined ? "" : ` at present: ${sandboxProblem}`;
   return `does not run ${queue.kind} jobs${why}`;
+}
+
+/** Why it cannot keep a job from the network; null if it can, or has not said. */
+function openNetworkOf({ isolation }: WorkerFacts): string | null {
+  if (isolation?.level === "none") return "it runs processes without a cage";
+  return isolation?.missing.find(({ part }) => part === "network")?.why ?? null;
 }
 
 function agentProblemOf(queue: QueueFacts, { agentProblems }: WorkerFacts): AgentProblem | undefined {

@@ -3,6 +3,7 @@ import { type DelegateMode, delegateModeDefault } from "../../core/jobs/document
 import { notStarted } from "../../core/jobs/failure.ts";
 import { SandboxUnavailable } from "../../sandbox/sandbox.ts";
 import { effectiveLimits } from "../effective-limits.ts";
+import { refuseClosedNetwork } from "../egress/refuse-closed-network.ts";
 import {
   type RunContext,
   RunFailure,
@@ -42,6 +43,8 @@ export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Ru
     isInProcess: (document) => isBuiltIn(known, document),
     async run(context) {
       const delegation = delegationOf(known, context);
+      const { entry } = delegation.chosen;
+      if (entry.command === undefined) refuseClosedNetwork(context.document, `the agent ${entry.name}`);
       const { repo_root } = context.document;
       const paths = repo_root === undefined ? null : await checkPaths(settings, context.document);
       refuseMode(delegation, context);
@@ -49,7 +52,7 @@ export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Ru
       if (free === null)
         return notTaken(context, "the model is busy with as many jobs as max_concurrent allows");
       try {
-        const { entry, capability } = delegation.chosen;
+        const { capability } = delegation.chosen;
         if (entry.builtin === "chat") return await runChat(deps, context, capability);
         return await delegate(deps, context, { delegation, paths, repositories });
       } finally {

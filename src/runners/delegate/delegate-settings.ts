@@ -1,3 +1,4 @@
+import type { Egress } from "../../core/egress.ts";
 import type { Provider } from "../../core/jobs/document.ts";
 
 /** What a worker needs to run delegate jobs, as agents.yaml describes it. */
@@ -32,6 +33,8 @@ export type AgentEntry = {
   session?: string | undefined;
   /** Run after the agent, in the repository, which it cannot change. */
   validate?: readonly string[] | undefined;
+  /** What it may reach; its network is closed then. Undefined for what its job says. */
+  egress?: Egress | undefined;
   /** Relative to the repository; only for agents outside the cage. */
   taskFile?: string | undefined;
   completionMarker?: string | undefined;

@@ -50,6 +50,7 @@ export async function runAgent(
     secretEnv: workerVariables(settings, chosen),
     secrets: delegation.secrets,
     mounts: [...workspace.mounts, ...(await homeMount(deps, context, chosen.entry))],
+    egress: chosen.entry.egress,
     input: { prompt: delegation.prompt },
   });
   if ("kind" in started) return { outcome: started, isStarted: false };

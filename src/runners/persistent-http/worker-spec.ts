@@ -1,5 +1,6 @@
 import type { AskedLimits } from "../../sandbox/sandbox.ts";
 import { effectiveLimits } from "../effective-limits.ts";
+import { refuseClosedNetwork } from "../egress/refuse-closed-network.ts";
 import { readSecrets } from "../read-secrets.ts";
 import type { RunContext, RunnerSettings } from "../runner.ts";
 
@@ -22,10 +23,17 @@ export async function workerSpec(
   const { run, tenant_id: tenantId, limits } = document;
   if (run.kind !== "persistent_http")
     throw new Error(`the persistent_http runner was given a job of kind ${run.kind}`);
-  const asked = effectiveLimits(limits ?? {}, settings, lease.limits_defaulted);
+  refuseClosedNetwork(document, "a process that serves many jobs");
+  const asked = withoutClosed(effectiveLimits(limits ?? {}, settings, lease.limits_defaulted));
   const secrets = await readSecrets(settings.secrets, run.secrets ?? [], tenantId);
   const { worker_command: command, port } = run;
   return { tenantId, command, port, secrets, masks: given.add(secrets), asked };
+}
+
+/** A closed network is that of one job, so under such a ceiling the process has none. */
+function withoutClosed(asked: AskedLimits): AskedLimits {
+  if (asked.limits.network !== "closed") return asked;
+  return { ...asked, limits: { ...asked.limits, network: "none" } };
 }
 
 /** Whether the same process may serve both: tenant, command, port and names of secrets are the same. */

@@ -59,8 +59,9 @@ export function decideIsolation(
     .map((part) => ({ part, why: facts.parts[part].why }));
   if (level === "strict") refuseIfNeeded(missing, asked);
   refuseMounts(facts, mounts);
+  refuseOpenNetwork(facts, limits);
   const decision = {
-    isolation: { level, applied: withWay(applied, facts), missing },
+    isolation: { level, applied: withWay(applied, facts, limits), missing },
     protections: applied.reduce((bits, part) => bits | (protectionBits[part] ?? 0), 0),
     limits: keepOnly(limits, applied),
     rlimits: [],
@@ -97,12 +98,18 @@ export function hostObstacle(level: Exclude<IsolationLevel, "none">, facts: Host
 
 /**
  * In a user namespace a job is the user nobody only in its cage; on the host it is still the worker's user, so this is
- * recorded.
+ * recorded. So is that there is one way out of a network.
  */
-function withWay(applied: readonly PartName[], { rights }: HostFacts): string[] {
+function withWay(applied: readonly PartName[], { rights }: HostFacts, { network }: Limits): string[] {
   const isUser = rights.kind === "user-namespace";
-  return applied.flatMap((part) => (isUser && part === "namespaces" ? [part, "namespaces: user"] : [part]));
+  return applied.flatMap((part) => {
+    if (part === "namespaces" && isUser) return [part, "namespaces: user"];
+    return part === "network" && network === "closed" ? [part, closedNetwork] : [part];
+  });
 }
+
+/** As it is recorded. */
+const closedNetwork = "network: closed";
 
 /** A limit that no cgroup enforces stays missing; an rlimit in its place is recorded as an rlimit. */
 function withNet(decision: Decision, facts: HostFacts, asked: Asked, lacking: readonly Lacking[]): Decision {
@@ -128,7 +135,7 @@ function withNet(decision: Decision, facts: HostFacts, asked: Asked, lacking: re
 }
 
 function wantedParts(limits: Limits, mounts: readonly JobMount[]): PartName[] {
-  const network: PartName[] = limits.network === "none" ? ["network"] : [];
+  const network: PartName[] = limits.network === "host" ? [] : ["network"];
   const idmap: PartName[] = mounts.some(({ idmapped }) => idmapped !== undefined) ? ["idmap"] : [];
   return [
     ...protectionParts,
@@ -167,4 +174,11 @@ function refuseMounts(facts: HostFacts, mounts: readonly JobMount[]): void {
   if (lacking.length === 0) return;
   const why = lacking.map((part) => `${part}: ${facts.parts[part].why}`).join("; ");
   throw new SandboxUnavailable(`the job's mounts cannot be made: ${why}`, { isHostDown: false });
+}
+
+/** At every level: a job that may reach a few hosts must not reach all of them. */
+function refuseOpenNetwork({ parts }: HostFacts, { network }: Limits): void {
+  if (network !== "closed" || parts.network.had) return;
+  const why = `the network cannot be closed: ${parts.network.why}`;
+  throw new SandboxUnavailable(why, { isHostDown: false });
 }

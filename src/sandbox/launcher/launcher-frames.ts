@@ -26,6 +26,7 @@ export function encodeStart(id: number, plan: LauncherPlan): Buffer {
   if (plan.stdinFile !== undefined) writer.textField(tag.STDIN_FILE, plan.stdinFile);
   if (plan.holdMs !== undefined) writer.u32Field(tag.HOLD_MS, plan.holdMs);
   if (plan.holdWrittenMs !== undefined) writer.u32Field(tag.HOLD_WRITTEN_MS, plan.holdWrittenMs);
+  if (plan.listenPort !== undefined) writer.u32Field(tag.LISTEN_PORT, plan.listenPort);
   if (plan.home !== undefined) writeHome(writer, plan.home);
   for (const { resource, soft, hard } of plan.rlimits)
     writer.startField(tag.RLIMIT).u32(resource).u64(soft).u64(hard).endField();

@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { type FileHandle, open } from "node:fs/promises";
-import type { Socket } from "node:net";
+import { Server, type Socket } from "node:net";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { type CageRights, rightsIn } from "../cage-rights.ts";
 import { errnoName, exitReport } from "./exit-report.ts";
@@ -21,14 +21,20 @@ import { LauncherLost } from "./launcher-lost.ts";
 import { frame, type LauncherPlan, openHow, protocol, tag } from "./launcher-protocol.ts";
 import { LauncherPulse } from "./launcher-pulse.ts";
 
+/** Takes the socket that listens in the network of a job. */
+export type TakeListener = (server: Server) => void;
+
 /** Called when the disk is full, so that the output of a job waits for room; at most once for each job. */
 export type OnStalled = (code: string) => void;
 
 type Waiting = {
   start: PromiseWithResolvers<StartAnswer>;
   end: PromiseWithResolvers<JobEnd>;
+  takeListener: TakeListener | undefined;
 };
 
+/** The last is the channel over which it hands us sockets; hand-over.c writes what Node reads there. */
+const launcherStdio = ["ignore", "ignore", "pipe", "pipe", "ipc"] as const satisfies StdioOptions;
 const readyMs = 5_000;
 /** The launcher gives its jobs 10 s to die; after that it may be killed. */
 const stopMs = 12_000;
@@ -70,7 +76,7 @@ export class LauncherLink {
   private constructor(file: string, clock: Clock, onStalled: OnStalled) {
     this.#onStalled = onStalled;
     // An empty environment: the launcher reads none, so none can be passed to it.
-    this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: ["ignore", "ignore", "pipe", "pipe"] });
+    this.#child = spawn(file, [], { cwd: "/", env: {}, stdio: launcherStdio });
     this.#socket = this.#child.stdio[3] as Socket;
     // `open` reports the failure; nothing else may wait for it.
     this.#ready.promise.catch(() => {});
@@ -86,6 +92,8 @@ export class LauncherLink {
     this.#child.stderr?.on("data", (bytes: Buffer) => {
       this.#stderr = (this.#stderr + String(bytes)).slice(-stderrCharsMax);
     });
+    this.#child.on("message", (message, handle) => this.#takeListener(message, handle));
+    this.#child.channel?.unref();
     this.#socket.on("data", (bytes: Buffer) => this.#hear(bytes));
     this.#socket.on("error", (error) => this.#die(error.message));
     this.#socket.on("close", () => this.#fade(this.#fadeReason ?? "it hung up"));
@@ -112,11 +120,11 @@ export class LauncherLink {
   }
 
   /** Rejects with PlanRefused if the plan cannot be encoded, and with LauncherLost if there is no launcher. */
-  async start(plan: LauncherPlan): Promise<StartAnswer> {
+  async start(plan: LauncherPlan, takeListener?: TakeListener): Promise<StartAnswer> {
     const id = this.#nextId();
     const bytes = encodeStart(id, plan);
     if (this.#deathReason !== undefined) throw new LauncherLost(this.#deathReason);
-    const waiting: Waiting = { start: Promise.withResolvers(), end: Promise.withResolvers() };
+    const waiting: Waiting = { start: Promise.withResolvers(), end: Promise.withResolvers(), takeListener };
     this.#jobs.set(id, waiting);
     this.#keepAlive();
     this.#socket.write(bytes);
@@ -184,6 +192,15 @@ export class LauncherLink {
       this.#die(
         `it uses protocol version ${version} and not ${protocol.PROTOCOL_VERSION}; run \`npm run setup\``,
       );
+  }
+
+  /** Of a job that has ended, or never started, nothing connects there any more. */
+  #takeListener(message: unknown, handle: unknown): void {
+    if (!(handle instanceof Server)) return;
+    const { job } = message as { job: number };
+    const take = this.#jobs.get(job)?.takeListener;
+    if (take === undefined) handle.close();
+    else take(handle);
   }
 
   /** Reports that a job has started; a second call changes nothing. */

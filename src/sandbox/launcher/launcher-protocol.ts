@@ -3,7 +3,7 @@
  * cannot drift apart. Why: ADR 0015.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 11,
+  PROTOCOL_VERSION: 12,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,
@@ -68,6 +68,7 @@ export const tag = {
   HOME: 21,
   HOME_ENTRY: 22,
   HOLD_WRITTEN_MS: 23,
+  LISTEN_PORT: 24,
   SIGNO: 32,
   DIR: 33,
   PATH: 34,
@@ -193,5 +194,7 @@ export type LauncherPlan = {
   /** How long at most after the first byte has arrived; with `holdMs` only. */
   holdWrittenMs?: number;
   home?: PlannedHome;
+  /** A port of the loopback in the job's own network that this worker listens on. */
+  listenPort?: number;
   rlimits: readonly { resource: number; soft: number; hard: number }[];
 };

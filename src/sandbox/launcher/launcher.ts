@@ -6,7 +6,7 @@ import { backOffMs } from "../../runtime/clock/back-off.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import type { CageRights } from "../cage-rights.ts";
 import type { StartAnswer } from "./launched-job.ts";
-import { LauncherLink, type OnStalled } from "./launcher-link.ts";
+import { LauncherLink, type OnStalled, type TakeListener } from "./launcher-link.ts";
 import { LauncherLost } from "./launcher-lost.ts";
 import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
 
@@ -58,8 +58,8 @@ export class Launcher {
   }
 
   /** Rejects with LauncherLost or PlanRefused; a step of the cage that failed is an answer. */
-  async start(plan: LauncherPlan): Promise<StartAnswer> {
-    return (await this.#current()).start(plan);
+  async start(plan: LauncherPlan, takeListener?: TakeListener): Promise<StartAnswer> {
+    return (await this.#current()).start(plan, takeListener);
   }
 
   /**

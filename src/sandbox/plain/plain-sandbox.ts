@@ -24,9 +24,15 @@ const noParts: readonly PartName[] = [...protectionParts, ...limitParts];
 export const plainSandbox: Sandbox = {
   level: "none",
   obstacle: null,
-  async probe({ mounts = [] }) {
-    if (mounts.length === 0) return plainIsolation();
-    throw new SandboxUnavailable(`the job's mounts cannot be made: ${noCage}`, { isHostDown: false });
+  async probe({ limits, mounts = [] }) {
+    const lacking =
+      mounts.length > 0
+        ? "the job's mounts cannot be made"
+        : limits.network === "closed"
+          ? "the network cannot be closed"
+          : undefined;
+    if (lacking === undefined) return plainIsolation();
+    throw new SandboxUnavailable(`${lacking}: ${noCage}`, { isHostDown: false });
   },
   workDirInside: (workDir) => workDir,
   start: async (plan) => startPlain(plan, await plainSandbox.probe(plan)),

@@ -7,9 +7,10 @@ import {
   tag,
   workerId,
 } from "../../contract/shapes/fields.ts";
-import { limits } from "../../contract/shapes/run-shapes.ts";
+import { agentEgress, limits, workerEgress } from "../../contract/shapes/run-shapes.ts";
 import { executionLocations, providers } from "../../core/jobs/document.ts";
 import { absolutePathProblem, relativePathProblem } from "../../core/path-rules.ts";
+import { formatPlace, injectHost } from "../../runners/egress/read-injections.ts";
 import { parseAllowedHost } from "../../runtime/guarded-fetch/allowed-host.ts";
 import { isLoopback, parseHubAddress } from "../../runtime/hubs/hub-address.ts";
 import { logFormatProblem } from "../../runtime/log/log-format.ts";
@@ -158,6 +159,12 @@ const agent = z
     home: text.optional(),
     session: boundedText(1, 100).optional(),
     validate: command.optional(),
+    /** With it, its jobs have a closed network. */
+    egress: agentEgress.optional(),
+  })
+  .refine(({ command: words, egress }) => words !== undefined || egress === undefined, {
+    path: ["egress"],
+    message: "needs a command: the network of a program that somebody else runs cannot be closed",
   })
   .refine(({ command: words, stdin }) => words !== undefined || stdin === undefined, {
     path: ["stdin"],
@@ -170,6 +177,38 @@ const repoFile = checked(relativePathProblem);
 const solverHost = text.refine((host) => parseAllowedHost(host) !== null, {
   message: "must be a host, with or without a port, such as files.example or 10.0.0.5:8080",
 });
+
+/** What says how a message is read and where it goes is not for a key. */
+const headerPattern =
+  /^(?!(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|accept-encoding|keep-alive|proxy-.*)$)[A-Za-z0-9!#$%&'*+.^_`|~-]+$/i;
+
+const injection = z.strictObject({
+  host: text.refine((host) => injectHost(host) !== null, {
+    message: "must be a host, with or without a port, such as api.example.com",
+  }),
+  header: boundedText(1, 100).regex(headerPattern, "must be the name of a header, such as Authorization"),
+  format: boundedText(1, 1000)
+    .regex(/^[\x20-\x7e]+$/, "must be plain characters")
+    .refine((format) => format.split(formatPlace).length === 2, `must contain ${formatPlace} once`)
+    .optional(),
+});
+
+/** A job names only the host. */
+function differentPorts(
+  secrets: Record<string, { inject?: { host: string } | undefined }>,
+  refinement: z.RefinementCtx,
+): void {
+  const ports = new Map<string, number>();
+  for (const [name, { inject }] of Object.entries(secrets)) {
+    const to = inject === undefined ? null : injectHost(inject.host);
+    if (to === null) continue;
+    const other = ports.get(to.host) ?? to.port;
+    ports.set(to.host, to.port);
+    if (other === to.port) continue;
+    const message = `another secret is for port ${other} of this host; use one port`;
+    refinement.addIssue({ code: "custom", path: [name, "inject", "host"], message });
+  }
+}
 
 const execution = z
   .strictObject({
@@ -187,8 +226,17 @@ const execution = z
       .optional(),
     handlers: z.record(jobType, command).optional(),
     secrets: z
-      .record(variable, z.strictObject({ file: text, tenants: z.array(text).max(1000).optional() }))
+      .record(
+        variable,
+        z.strictObject({
+          file: text,
+          tenants: z.array(text).max(1000).optional(),
+          inject: injection.optional(),
+        }),
+      )
+      .superRefine(differentPorts)
       .optional(),
+    egress: workerEgress.optional(),
     containers: z.record(containerName, z.strictObject({ exec: command.max(100) })).optional(),
     visible_paths: z.array(checked(visiblePathProblem)).max(visiblePathsMax).optional(),
     solver_hosts: z.array(solverHost).max(1000).optional(),

@@ -87,7 +87,8 @@ function explainJobs({
   ];
 }
 
-function explainLimits({ execution, limits, maxLimits }: WorkerSettings): Meaning[] {
+function explainLimits(settings: WorkerSettings): Meaning[] {
+  const { execution, limits, maxLimits } = settings;
   const { isolation, visible_paths: visible = [] } = execution;
   const level = {
     strict: "a process runs only in a whole cage; where a part is missing, none runs",
@@ -101,8 +102,20 @@ function explainLimits({ execution, limits, maxLimits }: WorkerSettings): Meanin
   return [
     isolation === "none" ? warning("isolation", chosen) : ok("isolation", chosen),
     ok("limits", limitsText(limits, maxLimits)),
+    explainEgress(settings),
     ...(visible.length > 0 ? [ok("files", `jobs can read ${visible.join(", ")}`)] : []),
   ];
+}
+
+function explainEgress({ egress, maxLimits }: WorkerSettings): Meaning {
+  const { network = "host" } = maxLimits;
+  if (network === "none") return ok("network", "no job reaches anything");
+  const hosts = egress?.allow.join(", ") || "nothing";
+  if (egress !== undefined) return ok("network", `a job with a closed network reaches at most ${hosts}`);
+  if (network === "host")
+    return ok("network", "a job with a closed network reaches the public hosts that it names");
+  const advice = "name hosts under execution.egress.allow";
+  return warning("network", `every job has a closed network, and none reaches anything; ${advice}`);
 }
 
 function limitsText(limits: LimitsText, maxLimits: LimitsText): string {
@@ -116,9 +129,11 @@ function limitsText(limits: LimitsText, maxLimits: LimitsText): string {
 }
 
 function explainSecrets({ secrets }: WorkerSettings): Meaning[] {
-  return Object.entries(secrets).map(([name, { file, tenants }]) => {
+  return Object.entries(secrets).map(([name, { file, tenants, inject }]) => {
     const whose = tenants.length === 0 ? "nobody" : `jobs of ${tenants.join(", ")}`;
-    const says = `${name}, in ${file}, is for ${whose}`;
+    const where =
+      inject === undefined ? "" : `, in the header ${inject.header} of requests to ${inject.host} only`;
+    const says = `${name}, in ${file}, is for ${whose}${where}`;
     return tenants.length === 0 ? warning("secrets", says) : ok("secrets", says);
   });
 }

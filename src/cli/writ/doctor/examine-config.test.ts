@@ -117,6 +117,7 @@ test("with --json each sentence is an object", async () => {
     "jobs",
     "isolation",
     "limits",
+    "network",
     "agents",
     "log",
   ]);

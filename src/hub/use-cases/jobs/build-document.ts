@@ -109,6 +109,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     model: submission.model,
     run,
     limits: submission.limits,
+    egress: egressIn(submission),
     requires: submission.requires,
     created_at_ts: Math.floor(made.nowMs / 1000),
     status: "QUEUED" as const,
@@ -143,6 +144,11 @@ function runOf(submission: JobSubmission): RunSpec {
   if (kind === "delegate")
     return { kind, agent: promptJob.agent, prompt: String(submission.metadata?.["input"]) };
   return { kind: "solver", url: submission.solver_url!, checksum: submission.solver_checksum!, ...given };
+}
+
+/** Always there with a closed network, so that no worker is given the job that does not know what that is. */
+function egressIn({ limits, egress }: JobSubmission) {
+  return limits?.network === "closed" ? (egress ?? { allow: [] }) : undefined;
 }
 
 function onDisconnectIn({ on_disconnect: chosen }: JobSubmission, run: RunSpec) {
@@ -194,6 +200,7 @@ function keyOf(document: JobDocument): string {
     ram_gb: document.requires?.ram_gb ?? null,
     container: "container" in run ? (run.container ?? null) : null,
     agent: run.kind === "delegate" && run.agent !== promptJob.agent ? run.agent : null,
+    network: document.limits?.network === "closed" ? "closed" : null,
     document_format: formatOf(document),
   });
 }

@@ -30,14 +30,14 @@ export async function startCommand(
 /** Leaves out fields that were not given, because the comparison for an idempotency key covers all fields. */
 function submissionOf(start: StartRequest): JobSubmission {
   const { command, env, cwd, stdin, stdin_from, inputs, collect, limits } = start;
-  const { output_location, requires, idempotency_key, traceparent } = start;
+  const { egress, output_location, requires, idempotency_key, traceparent } = start;
   return parseShape(jobSubmission, {
     type: startDefaults.type,
     run: { kind: "exec", argv: command, ...given({ env, cwd, stdin, stdin_from, inputs, collect }) },
     max_attempts: start.max_attempts ?? startDefaults.maxAttempts,
     timeout_sec: start.timeout_sec ?? startDefaults.timeoutSec,
     limits: { ...startDefaults.limits, ...limits },
-    ...given({ output_location, requires, idempotency_key, traceparent }),
+    ...given({ egress, output_location, requires, idempotency_key, traceparent }),
   });
 }
 

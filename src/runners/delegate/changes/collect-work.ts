@@ -40,9 +40,9 @@ export async function collectWork(deps: RunnerDeps, context: RunContext, work: W
     await keepChanges(workspace, changes.changed, { attemptDir: context.attemptDir, limits: settings });
     if (outcome.kind === "failed") return { ...outcome, partialResultJson: resultJson };
     await checkExpected(workspace, expectedArtifacts);
-    const argv = chosen.entry.validate;
+    const { validate: argv, egress } = chosen.entry;
     if (argv !== undefined)
-      await validateWork(deps, context, { argv, workspace, expected: expectedArtifacts });
+      await validateWork(deps, context, { argv, workspace, expected: expectedArtifacts, egress });
   } catch (error) {
     if (!(error instanceof RunFailure)) throw error;
     return failedBy(error, outcome, resultJson);

@@ -1,5 +1,6 @@
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
+import type { Egress } from "../../../core/egress.ts";
 import { isPathIn } from "../../../core/path-rules.ts";
 import { openBase, openBeneath } from "../../../runtime/files/open-beneath.ts";
 import { PathRefused } from "../../../runtime/files/path-refused.ts";
@@ -26,7 +27,13 @@ export async function checkExpected(workspace: Workspace, expected: readonly str
   }
 }
 
-type Check = { argv: readonly string[]; workspace: Workspace; expected: readonly string[] };
+type Check = {
+  argv: readonly string[];
+  workspace: Workspace;
+  expected: readonly string[];
+  /** Of the agent's entry: where that closes the network, the check reaches nothing at all. */
+  egress: Egress | undefined;
+};
 
 /**
  * Runs the check from the worker's settings on the agent's work: in a cage of its own, with the repository read-only
@@ -44,6 +51,7 @@ export async function validateWork(deps: RunnerDeps, context: RunContext, check:
       cwd: check.workspace.cwd,
       env: { EXPECTED_ARTIFACTS: check.expected.join("\n"), ...gitEnvironment },
       mounts: check.workspace.readOnlyMounts,
+      egress: check.egress,
       input: null,
     },
   );

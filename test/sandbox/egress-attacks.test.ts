@@ -1,0 +1,3 @@
+import { describeAttacks, openAttackWorld } from "./describe-egress-attacks.ts";
+
+describeAttacks(await openAttackWorld());
