@@ -15,7 +15,7 @@ export type EgressTarget = (
   | { kind: "addresses"; first: bigint; bits: 32 | 128; prefixBits: number }
 ) & { port: number };
 
-/** What somebody wants to connect to: a name in lower case without a dot at its end, or an address. */
+/** What a program wants to connect to: a name in lower case without a dot at its end, or an address. */
 export type EgressHost = { host: string; port: number };
 
 export const egressAllowMax = 64;

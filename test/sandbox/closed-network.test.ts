@@ -69,7 +69,7 @@ describe("a closed network", () => {
     answers.close();
   });
 
-  cageTest("whose job cannot be started is handed to nobody who asked for it", async () => {
+  cageTest("whose job cannot be started leaves the next job alone", async () => {
     const answers = answering("hello");
     const { spawnError } = await runScript(stage, "true", {
       ...closed,

@@ -97,7 +97,7 @@ export function makeCredentials(names: readonly string[]): Credentials {
   return { key, cert, certFile, close: () => remove(dir) };
 }
 
-/** Whoever gave up root's rights meanwhile leaves it to the system. */
+/** A test that gave up root's rights meanwhile leaves it to the system. */
 function remove(dir: string): void {
   try {
     rmSync(dir, { recursive: true, force: true });
@@ -113,7 +113,7 @@ export async function openHttp(answer: RequestListener): Promise<Server> {
   return server;
 }
 
-/** At a port that the system chooses, unless one is given with an address that nobody else has. */
+/** At a port that the system chooses, unless one is given with an address of its own. */
 export async function openHttps(
   { key, cert }: Credentials,
   answer: RequestListener,

@@ -10,6 +10,8 @@ export type StartInput = {
   command: readonly string[];
   /** What is left out, the hub sets. */
   limits?: { [K in keyof LimitsText]?: K extends "pids" ? number : string };
+  /** What it may reach, with `network: "closed"` among the limits. */
+  egress?: { allow: readonly string[]; inject?: readonly string[] | undefined } | undefined;
   env?: Record<string, string>;
   cwd?: string | undefined;
   /** What the command reads on its standard input; at most 64 KiB. */
@@ -28,10 +30,11 @@ export type StartInput = {
 };
 
 /** The fields of a start that both transports send alike. */
-export function startFields({ command, limits, env = {}, cwd, tags, session, ...input }: StartInput) {
+export function startFields({ command, limits, egress, env = {}, cwd, tags, session, ...input }: StartInput) {
   return {
     command: [...command],
     limits,
+    egress: egress && { allow: [...egress.allow], inject: egress.inject && [...egress.inject] },
     env: Object.keys(env).length === 0 ? undefined : env,
     cwd,
     timeout_sec: input.timeoutSec,

@@ -3,6 +3,7 @@ import type { AttemptReport, Change } from "./change.ts";
 import { usageWithRunTime } from "./execution-time.ts";
 import { isHubCode, notStarted, sandboxUnavailable } from "./failure.ts";
 import type { JobRecord } from "./job.ts";
+import { networkDetails } from "./network-details.ts";
 import {
   abandon,
   attemptFailed,
@@ -179,8 +180,9 @@ function takenBack(
  * recorded with its end, and before it. Otherwise there is no record of its start, but the job has the time.
  */
 export function endAttempt(job: JobRecord, change: EndReport, rules: ChangeRules): Outcome {
-  const end = change.act === "result" ? result(job, change, rules) : fail(job, change, rules);
-  if (end.kind !== "moved") return end;
+  const judged = change.act === "result" ? result(job, change, rules) : fail(job, change, rules);
+  if (judged.kind !== "moved") return judged;
+  const end = withNetwork(judged, change);
   if (job.status !== "assigned") return withRunTime(job, end, change.ranMs);
   if (change.startedAt === undefined) return withRunTime(job, withStart(job, end, change), change.ranMs);
   // The two clocks may differ, but it cannot have started before it was claimed, or after its end.
@@ -201,6 +203,14 @@ function withStart(job: JobRecord, end: MovedOutcome, change: EndReport): MovedO
   if (change.ranMs === undefined && !hasRun(change)) return end;
   const ranMs = Math.max(0, change.ranMs ?? Number.POSITIVE_INFINITY);
   return { ...end, patch: { startedAt: Math.max(job.claimedAt, completedAt - ranMs), ...end.patch } };
+}
+
+/** What it asked its closed network for is part of the event of its end. */
+function withNetwork(end: MovedOutcome, { isolation, usage }: EndReport): MovedOutcome {
+  const network = networkDetails(isolation, usage);
+  const [first, ...others] = end.events;
+  if (network === null || first === undefined) return end;
+  return { ...end, events: [{ ...first, details: { ...first.details, network } }, ...others] };
 }
 
 /** A worker also reports as failed what it has refused to run. */

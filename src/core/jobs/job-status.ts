@@ -46,7 +46,13 @@ export type JobStatus = {
   output_removed: boolean;
   /** It was stopped and its processes are dead, but its worker still sends what they wrote. */
   output_arriving: boolean;
-  usage: { cpu_ms: number; memory_peak_bytes: number; oom: boolean } | null;
+  usage: {
+    cpu_ms: number;
+    memory_peak_bytes: number;
+    oom: boolean;
+    /** Of a closed network. */
+    network?: { requests: number; denied: number; bytes: number } | undefined;
+  } | null;
   /** How it runs; null if it is too large for a list. What follows is null for kinds that have no such thing. */
   kind: string | null;
   solver_url: string | null;
@@ -82,7 +88,7 @@ export type ShownRecord = Pick<
   run: { kind: string; [field: string]: unknown } | null;
   limits: { cpu?: string; memory?: string; io?: string; pids?: number; network?: string } | null;
   isolation: (Omit<NonNullable<JobStatus["isolation"]>, "cgroup"> & { cgroup?: string }) | null;
-  usage: { cpu_ms?: number; memory_peak_bytes?: number; oom?: boolean } | null;
+  usage: Partial<NonNullable<JobStatus["usage"]>> | null;
   output: { stdout: number; stderr: number; removed?: boolean };
   damaged?: readonly string[];
 };
@@ -180,8 +186,13 @@ function retryOf(record: ShownRecord, lastFailure: Failure | undefined): Retry {
 /** A worker of a host that does not count something leaves it out. */
 function usageOf({ usage }: ShownRecord): JobStatus["usage"] {
   if (usage === null) return null;
-  const { cpu_ms = 0, memory_peak_bytes = 0, oom = false } = usage;
-  return { cpu_ms: Math.round(cpu_ms), memory_peak_bytes, oom };
+  const { cpu_ms = 0, memory_peak_bytes = 0, oom = false, network } = usage;
+  return {
+    cpu_ms: Math.round(cpu_ms),
+    memory_peak_bytes,
+    oom,
+    ...(network === undefined ? {} : { network }),
+  };
 }
 
 type RunFields = Pick<JobStatus, "kind" | "solver_url" | "solver_checksum" | "port" | "container" | "agent">;

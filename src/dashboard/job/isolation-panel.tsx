@@ -12,6 +12,7 @@ const partWords: Record<string, string> = {
   no_new_privs: "no new privileges",
   seccomp: "seccomp filter",
   network: "no network",
+  "network: closed": "closed network",
   idmap: "mapped mounts",
   "file_size: rlimit": "file size limited",
 };
@@ -26,7 +27,10 @@ export function IsolationPanel({ job }: { job: JobView }) {
   const { isolation } = job;
   if (isolation === null) return null;
   // A substitute for a limit is named where that limit is missing, and as a limit under Resources.
-  const parts = isolation.applied.filter((part) => !limitWords.includes(part) && !isStandIn(part));
+  const isClosed = isolation.applied.includes("network: closed");
+  const parts = isolation.applied.filter(
+    (part) => !limitWords.includes(part) && !isStandIn(part) && !(isClosed && part === "network"),
+  );
   const limited = isolation.applied.filter((part) => limitWords.includes(part));
   const isStrict = isolation.level === "strict";
   return (
@@ -53,6 +57,14 @@ export function IsolationPanel({ job }: { job: JobView }) {
               {limitWords.includes(part) ? "limit on " : "without "}
               {partWords[part] ?? part}
               {limitWords.includes(part) ? " not applied" : ""}: <PlainText text={why} />
+            </span>
+          </li>
+        ))}
+        {(isolation.network?.denied ?? []).map(({ host, why, requests }) => (
+          <li key={`${host} ${why}`} className="lacking">
+            <Icon name="warning" />
+            <span>
+              denied <PlainText text={host} />, {requests}×: <PlainText text={why} />
             </span>
           </li>
         ))}

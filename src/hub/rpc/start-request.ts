@@ -9,6 +9,7 @@ import { parseShape } from "../use-cases/access/parse-shape.ts";
 export function startOf({
   command,
   limits,
+  egress,
   requires,
   stdin,
   ...rest
@@ -16,6 +17,7 @@ export function startOf({
   const given = withoutEmpty({
     ...rest,
     limits: limits && withoutEmpty(limits),
+    egress: egress && { allow: egress.allow, ...withoutEmpty({ inject: egress.inject }) },
     stdin: Buffer.from(stdin).toString("base64"),
   });
   return parseShape(startRequest, {

@@ -1,5 +1,5 @@
 import type { LookupAddress } from "node:dns";
-import { connect, isIP, type LookupFunction, type Socket } from "node:net";
+import { connect, isIP, type LookupFunction, type OnReadOpts, type Socket } from "node:net";
 import type { EgressHost } from "../../core/egress.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import type { Turns } from "../../runtime/clock/turns.ts";
@@ -28,6 +28,12 @@ export class NotConnected extends Error {
   }
 }
 
+type ConnectOptions = {
+  signal: AbortSignal;
+  /** Takes what arrives, instead of the socket's own buffers. */
+  onread?: OnReadOpts | undefined;
+};
+
 /** For the name and the connection together. */
 const connectMs = 20_000;
 const perAddressMs = 2_500;
@@ -41,18 +47,18 @@ const addressesMax = 16;
 export async function connectChecked(
   deps: ConnectDeps,
   wanted: EgressHost,
-  signal: AbortSignal,
+  { signal, onread }: ConnectOptions,
 ): Promise<Socket> {
   const problem = hostProblem(deps.rules, wanted);
   if (problem !== null) throw new NotConnected("denied", wanted, problem);
-  return connectToAllowed(deps, wanted, signal);
+  return connectToAllowed(deps, wanted, { signal, onread });
 }
 
 /** The same for a host that needs to be in no list, because the worker's own settings name it. */
 export async function connectToAllowed(
   deps: ConnectDeps,
   wanted: EgressHost,
-  signal: AbortSignal,
+  { signal, onread }: ConnectOptions,
 ): Promise<Socket> {
   const deadline = new AbortController();
   const timer = deps.clock.setTimer(
@@ -62,7 +68,7 @@ export async function connectToAllowed(
   const either = AbortSignal.any([signal, deadline.signal]);
   try {
     const addresses = await untilAborted(resolveChecked(deps, wanted, either), either);
-    return await open(deps, wanted, addresses, either);
+    return await open(deps, wanted, addresses, { signal: either, onread });
   } finally {
     timer.cancel();
   }
@@ -104,7 +110,7 @@ function open(
   { rules, network }: ConnectDeps,
   wanted: EgressHost,
   addresses: LookupAddress[],
-  signal: AbortSignal,
+  { signal, onread }: ConnectOptions,
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({
@@ -114,6 +120,7 @@ function open(
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: perAddressMs,
       allowHalfOpen: true,
+      ...(onread === undefined ? {} : { onread }),
     });
     const fail = (error: unknown): void => {
       signal.removeEventListener("abort", onAbort);

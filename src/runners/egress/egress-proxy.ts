@@ -15,8 +15,8 @@ import { nextChunk } from "./next-chunk.ts";
 import { answerSocks, readSocks, socksReply, socksVersion } from "./socks.ts";
 import { openTunnel } from "./tunnel.ts";
 
-/** Programs that load many files at once open some dozens. */
-const connectionsMax = 256;
+/** Programs that load many files at once open some dozens. Each may keep half a megabyte. */
+const connectionsMax = 128;
 const headBytesMax = 64 * 1024;
 const plainPort = 80;
 
@@ -44,6 +44,8 @@ export class EgressProxy {
   /** Serves what connects there until the attempt is over. */
   serve(server: Server): void {
     const { signal } = this.#attempt;
+    // Node made the server, so its options can only be set now.
+    Object.assign(server, { allowHalfOpen: true });
     server.on("connection", (socket) => this.#take(socket));
     server.on("error", () => {});
     const close = (): void => void server.close();
@@ -61,7 +63,6 @@ export class EgressProxy {
     }
     this.#connections++;
     socket.once("close", () => this.#connections--);
-    socket.allowHalfOpen = true;
     socket.setNoDelay(true);
     endWith(socket, signal);
     void this.#greet(socket);

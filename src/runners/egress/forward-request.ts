@@ -37,7 +37,7 @@ export async function forwardRequest(attempt: EgressAttempt, forwarding: Forward
   const { wanted } = forwarding.target;
   if (wanted.host.endsWith(injectSuffix)) return addKey(attempt, forwarding);
   if (wanted.port === tlsPort) throw new NotConnected("denied", wanted, "is reached by TLS only");
-  const server = await connectChecked(attempt, wanted, attempt.signal);
+  const server = await connectChecked(attempt, wanted, attempt);
   attempt.log.allow(textOf(wanted));
   await exchange(attempt, forwarding, { server, host: textWithout(wanted, 80), headers: {}, masks: [] });
 }
@@ -50,9 +50,9 @@ async function addKey(attempt: EgressAttempt, forwarding: Forwarding): Promise<v
     const problem = "NO_SUCH_SECRET: this job has no key for this host";
     throw new NotConnected("denied", wanted, problem);
   }
-  // It would show the request, with the key, to whoever sent it.
+  // It would show the request, with the key, to the program that sent it.
   if (method === "TRACE") throw new NotConnected("denied", wanted, "is not asked with TRACE");
-  const plain = await connectToAllowed(attempt, injection, attempt.signal);
+  const plain = await connectToAllowed(attempt, injection, attempt);
   const server = await startTls(attempt, plain, injection);
   attempt.log.allow(textOf(injection));
   const headers = { ...injection.headers, "accept-encoding": "identity" };

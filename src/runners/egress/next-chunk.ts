@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 
-/** The next bytes of a stream that nobody else reads, which rests afterwards; null at its end. */
+/** The next bytes of a stream that has no other reader; it rests afterwards; null at its end. */
 export function nextChunk(stream: Duplex): Promise<Buffer | null> {
   return new Promise((resolve) => {
     const settle = (chunk: Buffer | null): void => {

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { EgressHost } from "../../core/egress.ts";
 import { readClientHello } from "./client-hello.ts";
 import { connectChecked } from "./connect-checked.ts";
+import { DownloadRing } from "./download-ring.ts";
 import { type EgressAttempt, endWith, greetingMs, idleMs, textOf } from "./egress-attempt.ts";
 import { nextChunk } from "./next-chunk.ts";
 
@@ -25,14 +26,16 @@ type TunnelRequest = {
  */
 export async function openTunnel(attempt: EgressAttempt, request: TunnelRequest): Promise<void> {
   const { client, wanted } = request;
-  const server = await connectChecked(attempt, wanted, attempt.signal);
+  const ring = new DownloadRing((count) => attempt.log.addBytes(count));
+  const { signal } = attempt;
+  const server = await connectChecked(attempt, wanted, { signal, onread: ring.onread });
   if (client.destroyed) return void server.destroy();
-  endWith(server, attempt.signal);
+  endWith(server, signal);
   attempt.log.allow(textOf(wanted));
   request.open();
   const first = wanted.port === tlsPort ? await greeting(attempt, request) : request.head;
   if (first === null) return void server.destroy();
-  join(attempt, client, server, first);
+  join(attempt, { client, server, first, ring });
 }
 
 /** The client hello with the right name; null if there was none, and then the connection is over. */
@@ -64,9 +67,10 @@ async function greeting(
   }
 }
 
+type Joined = { client: Duplex; server: Socket; first: Buffer; ring: DownloadRing };
+
 /** Passes on both ways until both sides have ended. */
-function join({ log }: EgressAttempt, client: Duplex, server: Socket, first: Buffer): void {
-  const count = (chunk: Buffer): void => log.addBytes(chunk.length);
+function join({ log }: EgressAttempt, { client, server, first, ring }: Joined): void {
   const end = (): void => {
     client.destroy();
     server.destroy();
@@ -75,12 +79,14 @@ function join({ log }: EgressAttempt, client: Duplex, server: Socket, first: Buf
   if (first.length > 0) server.write(first);
   // Either direction is a sign of life of both.
   server.setTimeout(idleMs, end);
-  client.on("data", count);
-  server.on("data", count);
+  client.on("data", (chunk: Buffer) => log.addBytes(chunk.length));
   client.on("error", end);
   server.on("error", end);
   client.once("close", () => server.destroy());
-  server.once("close", () => client.destroy());
+  server.once("close", () => {
+    // What the server sent last may still be on its way to the client.
+    if (!client.writableEnded) client.destroy();
+  });
   client.pipe(server);
-  server.pipe(client);
+  ring.join(server, client);
 }

@@ -52,6 +52,7 @@ export function fieldsOf(job: RpcJob, nowMs: number): Field[] {
     ["output", outputText(job)],
     ["limits", limits === null ? null : limitText(limits)],
     ["used", usage === null ? null : usageText(usage)],
+    ...networkFields(usage),
     ...isolationFields(job.isolation),
   ];
 }
@@ -86,6 +87,13 @@ function limitText({ cpu, memory, io, pids, network }: NonNullable<RpcJob["limit
     .filter(([, value]) => value !== "" && value !== 0)
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
+}
+
+function networkFields(usage: RpcJob["usage"]): Field[] {
+  const { network } = usage ?? {};
+  if (!network) return [];
+  const { requests, denied, bytes } = network;
+  return [["network", `closed; ${requests} requests, ${denied} denied, ${formatBytes(bytes)}`]];
 }
 
 function usageText({ cpu_ms, memory_peak_bytes, oom }: NonNullable<RpcJob["usage"]>): string {

@@ -19,6 +19,8 @@ export type LimitFlags = {
   io?: LimitsText["io"];
   pids?: number;
   network?: LimitsText["network"];
+  allow?: string[];
+  inject?: string[];
 };
 export type EnvironmentFlags = { env?: string[]; cwd?: string };
 
@@ -55,8 +57,29 @@ export function addLimitOptions(command: Command, { cpu, memory, io }: Defaults)
     );
 }
 
-export function limitsOf({ cpu, memory, io, pids, network }: LimitFlags): LimitsText {
-  return { cpu, memory, io, pids, network };
+/** What a job may reach has a meaning in a closed network only, so to name something closes it. */
+export function addEgressOptions(command: Command): Command {
+  return command
+    .option(
+      "--allow <host:port>",
+      "close the network except for this host, such as api.example.com:443; may be repeated",
+      collect,
+    )
+    .option(
+      "--inject <name>",
+      "close the network, and let the worker add this secret to requests; may be repeated",
+      collect,
+    );
+}
+
+export function limitsOf({ cpu, memory, io, pids, network, allow, inject }: LimitFlags): LimitsText {
+  const isClosed = allow !== undefined || inject !== undefined;
+  return { cpu, memory, io, pids, network: network ?? (isClosed ? "closed" : undefined) };
+}
+
+export function egressOf({ allow, inject }: LimitFlags): { allow: string[]; inject?: string[] } | undefined {
+  if (allow === undefined && inject === undefined) return undefined;
+  return { allow: allow ?? [], ...(inject === undefined ? {} : { inject }) };
 }
 
 export function addEnvOption(command: Command): Command {

@@ -23,6 +23,8 @@ export const valueFlags: readonly string[] = [
   "--key",
   "--token",
   "--env",
+  "--allow",
+  "--inject",
   "--cwd",
   "--attempts",
   "--input",

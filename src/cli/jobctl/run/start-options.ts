@@ -7,9 +7,11 @@ import { parseDuration } from "../../terminal/duration.ts";
 import { addFileOptions, type FileFlags } from "../files/file-options.ts";
 import {
   addCwdOption,
+  addEgressOptions,
   addEnvOption,
   addLimitOptions,
   type EnvironmentFlags,
+  egressOf,
   environmentOf,
   type LimitFlags,
   limitsOf,
@@ -28,6 +30,7 @@ export function addStartOptions(command: Command): void {
       parsed(parseDuration, "a time such as 30s, 10m or 1h"),
     )
     .option("--tag <tag>", "run only on workers with this tag; may be repeated", collect);
+  addEgressOptions(command);
   addEnvOption(command).option(
     "-i, --stdin",
     "send standard input to the command, at most 8 MiB (default: it reads nothing)",
@@ -59,6 +62,7 @@ export function startInput(
   return {
     command: words,
     limits: limitsOf(flags),
+    egress: egressOf(flags),
     env: environmentOf(flags, context.env),
     cwd: flags.cwd,
     // Zero would mean no limit.

@@ -18,8 +18,10 @@ import {
 import { saveArtifacts } from "../files/save-artifacts.ts";
 import {
   addCwdOption,
+  addEgressOptions,
   addEnvOption,
   addLimitOptions,
+  egressOf,
   type LimitFlags,
   limitsOf,
 } from "../run/process-options.ts";
@@ -55,7 +57,7 @@ export function define(command: Command, context: CliContext): void {
     "--wait",
     "wait until the job has ended, and print its result; the id goes to stderr; exit with 1 if it did not complete",
   );
-  addCwdOption(addEnvOption(addLimitOptions(command, noLimit)));
+  addCwdOption(addEnvOption(addEgressOptions(addLimitOptions(command, noLimit))));
   addOutputOption(addFileOptions(command)).action(
     (type: string | undefined, before: string[], flags: SubmitFlags) => {
       refuseIncomplete(type, flags);
@@ -189,6 +191,7 @@ async function describeJob(
     type,
     params: flags.params === undefined ? undefined : await readJson(context, "--params", flags.params),
     limits: limits === undefined ? undefined : { ...(file["limits"] as object), ...limits },
+    egress: egressOf(flags),
     priority: flags.priority,
     max_attempts: flags.attempts,
     ...describeTimeout(flags.timeout),

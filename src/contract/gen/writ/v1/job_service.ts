@@ -22,6 +22,11 @@ export const resourceLimits = {
   network: { number: 5, kind: "string" },
 } as const;
 
+export const egress = {
+  allow: { number: 1, kind: "string", count: "repeated" },
+  inject: { number: 2, kind: "string", count: "repeated" },
+} as const;
+
 export const requires = {
   tags: { number: 1, kind: "string", count: "repeated" },
   session: { number: 2, kind: "string" },
@@ -37,6 +42,7 @@ export const startJobRequest = {
   idempotency_key: { number: 7, kind: "string" },
   max_attempts: { number: 8, kind: "uint32" },
   stdin: { number: 9, kind: "bytes" },
+  egress: { number: 10, kind: "message", of: egress },
 } as const;
 
 export const startJobResponse = {
@@ -59,10 +65,17 @@ export const isolation = {
   cgroup: { number: 4, kind: "string" },
 } as const;
 
+export const networkUsage = {
+  requests: { number: 1, kind: "uint64" },
+  denied: { number: 2, kind: "uint64" },
+  bytes: { number: 3, kind: "uint64" },
+} as const;
+
 export const usage = {
   cpu_ms: { number: 1, kind: "uint64" },
   memory_peak_bytes: { number: 2, kind: "uint64" },
   oom: { number: 3, kind: "bool" },
+  network: { number: 4, kind: "message", of: networkUsage },
 } as const;
 
 export const jobStatus = {
