@@ -1,4 +1,4 @@
-/* Sockets for the worker, over a channel of Node. Why: ADR 0118. */
+/* Sockets for the worker, over a channel of Node. Why: ADR 0120. */
 #define _GNU_SOURCE
 #include "hand-over.h"
 

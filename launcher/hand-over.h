@@ -16,7 +16,7 @@ int find_channel(void);
 /*
  * Gives the worker a listening socket, with the id of the job that it is for. The worker is a program of Node, and the
  * channel one that Node makes: the frame is the one by which processes of Node hand servers to one another, and Node
- * acknowledges each. Why: ADR 0118.
+ * acknowledges each. Why: ADR 0120.
  */
 bool hand_over(int channel_fd, uint32_t id, int listener_fd, struct failure *failure);
 

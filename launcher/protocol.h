@@ -17,7 +17,7 @@
  * `connect PID PORT` it is another program: remove-trees.h, connect-inside.h). It says READY first.
  * End of file on descriptor 3 is the order to kill everything and go. Why: ADR 0015.
  *
- * Descriptor 4 may be a channel over which the launcher hands sockets to the worker (hand-over.h). Why: ADR 0118.
+ * Descriptor 4 may be a channel over which the launcher hands sockets to the worker (hand-over.h). Why: ADR 0120.
  */
 
 #define PROTOCOL_VERSION 12u

@@ -1,6 +1,6 @@
 /**
  * What a job with a closed network asks for. `allow` lists hosts with ports, `inject` the names of keys that the worker adds to
- * requests. Why: ADR 0118.
+ * requests. Why: ADR 0120.
  */
 export type Egress = { allow?: string[] | undefined; inject?: string[] | undefined };
 

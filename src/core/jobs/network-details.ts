@@ -8,7 +8,7 @@ type Network = {
 const hostsMax = 16;
 const mark = '"network":{';
 
-/** What the event of an attempt's end says of its closed network; null if it had none. Why: ADR 0118. */
+/** What the event of an attempt's end says of its closed network; null if it had none. Why: ADR 0120. */
 export function networkDetails(
   isolation: string | null,
   usage: string | null,

@@ -12,7 +12,7 @@ const extensionsEncrypted: ReadonlySet<number> = new Set([0xfe0d, 0xfe0a, 0xfe09
 
 /**
  * The server name in a client hello, which may be spread over several records. Only what can be read in one way is accepted:
- * one hello, one name in it, nothing encrypted. Why: ADR 0118.
+ * one hello, one name in it, nothing encrypted. Why: ADR 0120.
  */
 export function readClientHello(bytes: Buffer): HelloVerdict {
   const collected = collectHandshake(bytes);

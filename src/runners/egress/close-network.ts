@@ -33,7 +33,7 @@ const workerLookups = new Turns(lookupsAtOnce);
 
 /**
  * What a process with a closed network needs; null if its network is another one. Throws a RunFailure if the job asks for a key
- * that it cannot have. Why: ADR 0118.
+ * that it cannot have. Why: ADR 0120.
  */
 export async function closeNetwork(
   deps: RunnerDeps,

@@ -42,7 +42,7 @@ const addressesMax = 16;
 /**
  * Connects to a host that the job has asked for. The name is resolved here and once, every address is checked, and the
  * connection is made to one that was checked, so a name server that changes its mind gains nothing. Rejects with
- * NotConnected. Why: ADR 0118.
+ * NotConnected. Why: ADR 0120.
  */
 export async function connectChecked(
   deps: ConnectDeps,

@@ -22,7 +22,7 @@ const plainPort = 80;
 
 /**
  * The one way out of a closed network: speaks HTTP (also CONNECT) and SOCKS5 with the programs of one attempt, on a socket that
- * listens in their network. It ends with the attempt. Why: ADR 0118.
+ * listens in their network. It ends with the attempt. Why: ADR 0120.
  */
 export class EgressProxy {
   readonly #attempt: EgressAttempt;

@@ -31,7 +31,7 @@ const ofOneConnection = new Set([
 
 /**
  * Passes a request in plain HTTP on, and its answer back as it is: no redirect is followed. A request to
- * HOST.writ.internal goes to HOST by TLS, with its key. Rejects with NotConnected. Why: ADR 0118.
+ * HOST.writ.internal goes to HOST by TLS, with its key. Rejects with NotConnected. Why: ADR 0120.
  */
 export async function forwardRequest(attempt: EgressAttempt, forwarding: Forwarding): Promise<void> {
   const { wanted } = forwarding.target;

@@ -18,7 +18,7 @@ export function injectHost(text: string): { host: string; port: number } | null 
 
 /**
  * The keys that a job asks for, by the host that they are for. A key that does not exist, that is another tenant's or that is
- * for the environment looks the same to the job: NO_SUCH_SECRET. Why: ADR 0118.
+ * for the environment looks the same to the job: NO_SUCH_SECRET. Why: ADR 0120.
  */
 export async function readInjections(
   known: RunnerSettings["secrets"],

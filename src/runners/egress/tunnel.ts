@@ -22,7 +22,7 @@ type TunnelRequest = {
 
 /**
  * Connects a program of the job with a host. On port 443 nothing is passed on before the program has begun TLS with the name
- * that it is allowed to reach; on other ports everything is. Rejects with NotConnected before the way was opened. Why: ADR 0118.
+ * that it is allowed to reach; on other ports everything is. Rejects with NotConnected before the way was opened. Why: ADR 0120.
  */
 export async function openTunnel(attempt: EgressAttempt, request: TunnelRequest): Promise<void> {
   const { client, wanted } = request;
