@@ -18,6 +18,7 @@ import { findBrokenSeals, planMigration } from "./database/open-database.ts";
 import { prepareHome } from "./home/first-start.ts";
 import { type HubFile, hubFilePath } from "./home/home-lock.ts";
 import { urlOf } from "./http/server.ts";
+import { needsTakeOver } from "./migrate/take-over-at-start.ts";
 import { loadHubSettings, lookAtSettings, placesOf } from "./settings/settings.ts";
 
 export type { SealFindings } from "../store/jobs/seal-check.ts";
@@ -28,6 +29,7 @@ export { type ListedCert, listCerts } from "./certs/issued-certs.ts";
 export { expiringCerts, revokeCerts } from "./certs/manage-certs.ts";
 export type { MigrationProgress } from "./migrate/copy-parts.ts";
 export { abandonMigration, type Migrated, migrate } from "./migrate/migrate.ts";
+export { describeDuration } from "./migrate/take-over-at-start.ts";
 
 /** The entry point for commands that work on a home itself, whether or not its hub is running. */
 
@@ -46,6 +48,8 @@ type UpgradePlan = {
   database: string;
   /** Why the hub would refuse this database, apart from its schema. */
   refusal: string | null;
+  /** What it would take to put its jobs into frames, by a sample; null if that is not to be done. */
+  take_over: { rows: number; estimated_ms: number; needed_bytes: number } | null;
 };
 
 /** Finds what the next start of the home's hub would change in its database. */
@@ -55,7 +59,13 @@ export async function planUpgrade({ home, env }: Pick<HomeCall, "home" | "env">)
   const plan = await planMigration(database);
   const { schema, newest, steps } = plan;
   const refusal = await findRefusal({ home, database, keysDir }, plan);
-  return { schema, newest, steps, database: nameOf(database), refusal };
+  const shown = { schema, newest, steps, database: nameOf(database), refusal };
+  if (refusal !== null || !needsTakeOver(database, plan)) return { ...shown, take_over: null };
+  const { measureTakeOver } = await import("./migrate/measure-take-over.ts");
+  const macKey = readMacKey(keysDir);
+  const { rows, ms, bytes } = await measureTakeOver({ home, path: database.path, keysDir, macKey });
+  const take_over = { rows, estimated_ms: Math.round(ms), needed_bytes: Math.round(bytes) };
+  return { ...shown, take_over };
 }
 
 /**

@@ -33,6 +33,8 @@ import { createListener } from "./http/listener.ts";
 import { HttpServer } from "./http/server.ts";
 import { OpenStreams } from "./http/streams/open-streams.ts";
 import { unlessLeadLost, whileLeading } from "./leadership.ts";
+import type { OnProgress } from "./migrate/copy-parts.ts";
+import { takeOverAtStart } from "./migrate/take-over-at-start.ts";
 import { openDeps } from "./open-deps.ts";
 import { recover } from "./recover.ts";
 import { RpcServer } from "./rpc/server.ts";
@@ -61,6 +63,8 @@ type HubStart = {
   acceptLoss?: number | undefined;
   /** Called with a sentence for the person who started the hub, while it runs. */
   onNotice?: (line: string) => void;
+  /** Is called while the database gets another form. What it throws ends the start, and the next one continues. */
+  onTakeOver?: OnProgress;
   clock?: Clock;
   ids?: Ids;
   failpoint?: Failpoint;
@@ -124,6 +128,8 @@ async function startSeated(
   if (!hasMacKey(keysDir)) refuseOtherKeys({ database, keysDir }, plan);
   const acceptance = { acceptLoss: start.acceptLoss ?? null };
   const history = await readHistory({ home, database, keysDir }, acceptance);
+  const { onTakeOver = () => {}, onNotice = () => {} } = start;
+  await takeOverAtStart({ home, database, keysDir, plan, logger, onProgress: onTakeOver, onNotice });
   const deps = await openDeps({ ...start, clock, settings, logger, seat, inUse });
   const close = async (): Promise<void> => {
     await deps.objects.close();

@@ -24,9 +24,9 @@ const keepAll = {
 };
 
 /** The home of a hub with jobs in every state, output, workers, tokens and everything else that a database can hold. */
-export async function fullHome(): Promise<FullHome> {
+export async function fullHome(whenDone: (remove: () => void) => void = onTestFinished): Promise<FullHome> {
   const old = openOldHome(schema, "homes");
-  onTestFinished(() => old.remove());
+  whenDone(() => old.remove());
   const full = { home: old.home, sqlite: join(old.home, "writ.sqlite") };
   const hub = await startIn(full);
   await fill(hub, Date.now());

@@ -12,7 +12,7 @@ const lineMs = 30_000;
 const barChars = 20;
 const columnsWhenUnknown = 80;
 
-type Bar = { what: string; total: number; unit?: "bytes" | "rows" };
+type Bar = { what: string; total: number; unit?: "bytes" | "rows" | "jobs" };
 
 /**
  * Shows how far a file, or something else that can be counted, has come: one line on the terminal, which changes, or a

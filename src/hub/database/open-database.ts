@@ -4,7 +4,6 @@ import { type HubSeat, onlySeat } from "../../store/database/hub-seat.ts";
 import type { MigrationPlan } from "../../store/database/migration-plan.ts";
 import type { SealFindings } from "../../store/jobs/seal-check.ts";
 import type { AuditReader } from "../../store/log/audit-reader.ts";
-import { openDatabaseCopy as openSqliteCopy } from "../../store/sqlite/database/copy-database.ts";
 import { planMigration as planSqlite } from "../../store/sqlite/database/plan-migration.ts";
 import {
   findBrokenSeals as findInSqlite,
@@ -49,9 +48,12 @@ export async function findBrokenSeals(
 /** Opens a database to be copied as a whole, or to be filled. */
 export async function openDatabaseCopy(
   place: DatabasePlace,
-  options: { isTarget: boolean },
+  options: { isTarget: boolean; macKey: Buffer },
 ): Promise<DatabaseCopy> {
-  if (place.kind === "file") return openSqliteCopy(place.path, options);
+  if (place.kind === "file") {
+    const { openFileCopy } = await import("../../store/sqlite/forms/open-copy.ts");
+    return openFileCopy(place.path, { ...options, newForm: place.newForm });
+  }
   const { openDatabaseCopy: open } = await import("../../store/postgres/database/copy-database.ts");
   return open(place.url, options);
 }

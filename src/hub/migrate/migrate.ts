@@ -10,10 +10,12 @@ import {
   howToName,
   isEmpty,
 } from "../../store/database/database-copy.ts";
+import { newFormDefault, readFileForm } from "../../store/sqlite/forms/file-form.ts";
 import { readMarks } from "../audit/audit-marks.ts";
 import { checkHome, faultsShown, type HomeFindings, sealFault } from "../backup/check-home.ts";
+import type { DatabasePlace } from "../database/database-place.ts";
 import { lockHome } from "../home/home-lock.ts";
-import { lookAtSettings, placesOf } from "../settings/settings.ts";
+import { type HubSettings, lookAtSettings, placesOf } from "../settings/settings.ts";
 import { copyOutputs } from "./copy-outputs.ts";
 import { compareRows, copyRows, countRows, type OnProgress } from "./copy-parts.ts";
 import {
@@ -67,7 +69,7 @@ export async function migrate(call: MigrateCall): Promise<Migrated> {
   if (to.place.kind === "file") await checkHeads(home);
   const lock = lockHome(home);
   try {
-    return await withSides(call, { from, to }, async (source, target) => {
+    return await withSides(home, macKey, { from, to }, async (source, target) => {
       const { identity, isBegun } = await checkSource(source, macKey, { from, to });
       await checkTarget(target, to, { identity, isBegun });
       const startedAt = call.clock.nowMs();
@@ -75,9 +77,11 @@ export async function migrate(call: MigrateCall): Promise<Migrated> {
       if ((await target.getIdentity()) === null) {
         await source.setMove({ ...mark, role: "source", other: to.shown });
         await target.setMove({ ...mark, role: "target", other: from.shown });
-        await fill({ source, target }, call.onProgress, (report) =>
-          copyOutputs({ home, settings, from, to }, report),
-        );
+        // Outputs are beside the file, and stay there.
+        const isSamePlace = from.place.kind === to.place.kind;
+        await fill({ source, target, macKey }, call.onProgress, async (report) => {
+          if (!isSamePlace) await copyOutputs({ home, settings, from, to }, report);
+        });
       }
       const found = await verify({ home, keysDir, macKey }, { from, to }, call.acceptDamaged);
       if ((await target.getIdentity()) === null) await target.finish(identity);
@@ -93,10 +97,13 @@ export async function migrate(call: MigrateCall): Promise<Migrated> {
 export async function abandonMigration(
   call: Omit<MigrateCall, "acceptDamaged" | "onProgress" | "clock">,
 ): Promise<{ from: string; to: string }> {
-  const from = await sideToFree(call);
-  const lock = lockHome(call.home);
+  const { home } = call;
+  const settings = await lookAtSettings(call);
+  const from = sideToFree({ ...call, settings });
+  const macKey = readMacKey(placesOf(home, settings).keysDir);
+  const lock = lockHome(home);
   try {
-    const side = await openSide(from, { home: call.home, isTarget: false });
+    const side = await openSide(from, { home, macKey, isTarget: false });
     try {
       const move = await side.copy.getMove();
       if (move?.role !== "source") throw refused(`${from.shown} was not moved and is not being moved`);
@@ -111,11 +118,12 @@ export async function abandonMigration(
 }
 
 /** The named side, the opposite of the named target, or the side that the hub of this home would use. */
-async function sideToFree(call: Pick<MigrateCall, "home" | "cwd" | "env" | "from" | "to">): Promise<Side> {
-  const around = { ...call, settings: await lookAtSettings(call) };
-  const to = findSide(call.to, around);
+function sideToFree(
+  around: Pick<MigrateCall, "home" | "cwd" | "env" | "from" | "to"> & { settings: HubSettings },
+): Side {
+  const to = findSide(around.to, around);
   return (
-    findSide(call.from, around) ??
+    findSide(around.from, around) ??
     (to === null ? hubsSide("--from", around) : otherSide(to, "--from", around))
   );
 }
@@ -130,9 +138,17 @@ async function sidesOf(call: Pick<MigrateCall, "home" | "cwd" | "env" | "from" |
     throw refused("--to: say where the database goes: postgres: for WRIT_DATABASE_URL, or sqlite:FILE");
   const from = givenFrom ?? otherSide(known, "--from", around);
   const to = givenTo ?? otherSide(known, "--to", around);
-  if (from.place.kind === to.place.kind)
-    throw refused("--from and --to: one of them must be SQLite and the other one PostgreSQL");
+  if (from.place.kind === to.place.kind && !areOfTwoForms(from.place, to.place))
+    throw refused(
+      "--from and --to: one of them must be SQLite and the other one PostgreSQL, or a file that keeps jobs in another form",
+    );
   return { settings, from, to };
+}
+
+function areOfTwoForms(from: DatabasePlace, to: DatabasePlace): boolean {
+  if (from.kind !== "file" || to.kind !== "file" || from.path === to.path) return false;
+  const form = readFileForm(from.path);
+  return form !== null && form !== (readFileForm(to.path) ?? to.newForm ?? newFormDefault);
 }
 
 type Places = { from: Side; to: Side };
@@ -146,13 +162,14 @@ async function checkHeads(home: string): Promise<void> {
 }
 
 async function withSides<T>(
-  { home }: MigrateCall,
+  home: string,
+  macKey: Buffer,
   { from, to }: Places,
   act: (source: DatabaseCopy, target: DatabaseCopy) => Promise<T>,
 ): Promise<T> {
-  const source = await openSide(from, { home, isTarget: false });
+  const source = await openSide(from, { home, macKey, isTarget: false });
   try {
-    const target = await openSide(to, { home, isTarget: true });
+    const target = await openSide(to, { home, macKey, isTarget: true });
     try {
       return await act(source.copy, target.copy);
     } catch (error) {
@@ -210,7 +227,7 @@ async function checkTarget(target: DatabaseCopy, to: Side, { identity, isBegun }
 }
 
 async function fill(
-  { source, target }: { source: DatabaseCopy; target: DatabaseCopy },
+  { source, target, macKey }: { source: DatabaseCopy; target: DatabaseCopy; macKey: Buffer },
   onProgress: OnProgress,
   fillOutputs: (onProgress: OnProgress) => Promise<void>,
 ): Promise<void> {
@@ -220,7 +237,7 @@ async function fill(
   await copyRows({ source, target }, total, onProgress);
   await target.writeNumbers(numbers);
   await fillOutputs(onProgress);
-  await compareRows({ source, target }, total, onProgress);
+  await compareRows({ source, target }, macKey, { total, onProgress });
 }
 
 /** Checks seals and audit trail in the target. A fault there is accepted only if the source has it too. */

@@ -22,7 +22,7 @@ type Surroundings = {
   home: string;
   cwd: string;
   env: Record<string, string | undefined>;
-  settings: Pick<HubSettings, "databaseUrl" | "sqlitePath">;
+  settings: Pick<HubSettings, "databaseUrl" | "sqlitePath" | "sqliteForm">;
 };
 
 /** Null if neither the option nor a variable is given. */
@@ -54,7 +54,8 @@ export function hubsSide(option: string, around: Surroundings): Side {
 function fileSide(path: string, { home, cwd, settings }: Surroundings): Side {
   const own = settings.sqlitePath ?? join(home, "writ.sqlite");
   const file = path === "" ? own : isAbsolute(path) ? path : resolve(cwd, path);
-  return { place: { kind: "file", path: file }, shown: file, given: "SQLITE_PATH" };
+  const place = { kind: "file", path: file, newForm: settings.sqliteForm } as const;
+  return { place, shown: file, given: "SQLITE_PATH" };
 }
 
 function settingsSide(option: string, { settings }: Surroundings): Side {
@@ -79,9 +80,12 @@ function urlSide(url: string, given: string): Side {
 type OpenSide = { copy: DatabaseCopy; close(): Promise<void> };
 
 /** Opens one side and keeps hubs from it. */
-export async function openSide(side: Side, options: { home: string; isTarget: boolean }): Promise<OpenSide> {
+export async function openSide(
+  side: Side,
+  { home, ...options }: { home: string; isTarget: boolean; macKey: Buffer },
+): Promise<OpenSide> {
   try {
-    const lock = await lockDatabase(side.place, options.home);
+    const lock = await lockDatabase(side.place, home);
     try {
       const copy = await openDatabaseCopy(side.place, options);
       return {

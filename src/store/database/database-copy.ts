@@ -8,6 +8,8 @@ import { newestSchema, refuseOldSchema, type SchemaStep } from "./schema-steps.t
  * written can be read back and compared. Why: ADR 0086.
  */
 export type DatabaseCopy = {
+  /** Whether it seals in groups. Then seals of jobs are made anew when they are read, and mean the same. */
+  readonly isFramed: boolean;
   /** Null if no hub has used it yet. */
   getIdentity(): Promise<CopiedIdentity | null>;
   getMove(): Promise<DatabaseMove | null>;
@@ -55,6 +57,8 @@ export type CopyNumbers = {
   uncheckedHashSeq: number;
   /** The number of the oldest record of the log, or of the seal before it. */
   firstSeq: number;
+  /** The number of the last record that has a seal. */
+  sealedSeq: number;
   states: Record<string, number>;
 };
 
@@ -106,8 +110,9 @@ export const copyParts: readonly CopyPart[] = [
   part("receipt_signatures", "id", "text signature worker_id public_key created_at"),
   part("receipts", "job_seq", "job_id document routing mac receipt ended_at"),
   part("audit_marks", "audit seq", "hash ts key_id signature"),
-  part("events", "seq", "ts event tenant_id job_id owner_id job_seq details origin"),
-  part("audit_seals", "seq", "severity hash"),
+  // The log with its chain. Only a seal is left of a record that was removed, and then `event` is null; a record that is not
+  // sealed yet has no hash.
+  part("events", "seq", "ts event tenant_id job_id owner_id job_seq details origin severity hash"),
   part("jobs", "seq", `${recordColumns.join(" ")} ${ofJobs}`),
   part("job_inputs", "job_seq folder_id object_key sha256", "tenant_id"),
   part("small_outputs", "job_seq attempt", "stdout stderr"),

@@ -54,6 +54,33 @@ export function readRouting(routing: string): Pick<Routed, "id" | "tenantId" | "
   return { id: text(0), tenantId: text(1), userId: text(2), documentSha256: text(8) };
 }
 
+/**
+ * The columns that a sealed routing names; null if it is not one. What a receipt does not need, and a routing does not say, is
+ * empty.
+ */
+export function readWholeRouting(routing: string): (Routed & Pick<JobRecord, "requestHash">) | null {
+  const list = parseList(routing) as never[];
+  if (list.length < 10) return null;
+  const { attempts_chosen, limits_defaulted, timeout_sec } = (list[10] ?? {}) as Record<string, never>;
+  return {
+    id: list[0]!,
+    tenantId: list[1]!,
+    userId: list[2]!,
+    type: list[3]!,
+    priority: list[4]!,
+    queueKey: list[5]!,
+    documentTimeoutSec: list[6]!,
+    maxAttempts: list[7]!,
+    documentSha256: list[8]!,
+    idempotencyKey: list[9]!,
+    attemptsChosen: attempts_chosen ?? false,
+    limitsDefaulted: limits_defaulted ?? null,
+    // Earlier versions did not seal it; it was then what retries lead to.
+    timeoutSec: timeout_sec ?? list[6]!,
+    requestHash: null,
+  };
+}
+
 function parseList(routing: string): unknown[] {
   try {
     const list: unknown = JSON.parse(routing);
@@ -67,7 +94,7 @@ function parseList(routing: string): unknown[] {
  * The id is included; otherwise two rows could swap their documents. The timeout of the next lease changes with retries,
  * and the code that changes it seals the job again.
  */
-function routingOf(job: Routed): string {
+export function routingOf(job: Routed): string {
   return routingText(job, { ...newerColumns(job), timeout_sec: job.timeoutSec });
 }
 

@@ -4,8 +4,8 @@ import { systemClock } from "../../../runtime/clock/clock.ts";
 import { findExistingHome } from "../../connection/connection-settings.ts";
 import type { CliContext } from "../../context.ts";
 import { print, wantsJson } from "../../terminal/print.ts";
-import { ProgressBar } from "../../terminal/progress-bar.ts";
 import { neutraliseLine, safeJson } from "../../terminal/terminal.ts";
+import { MigrationBars } from "./migration-bars.ts";
 
 type MigrateOptions = {
   from?: string;
@@ -100,26 +100,14 @@ async function abandon(command: Command, context: CliContext, options: MigrateOp
   );
 }
 
-const phaseNames = { copy: "copying", outputs: "copying output", verify: "comparing" } as const;
-
 function showProgress(command: Command, context: CliContext) {
-  let bar: { phase: string; line: ProgressBar } | null = null;
+  const shown = new MigrationBars(context);
   return {
     progress(progress: MigrationProgress): void {
-      if (wantsJson(command)) {
-        context.stdout.write(`${safeJson(progress)}\n`);
-        return;
-      }
-      const { phase, total, done } = progress;
-      if (bar?.phase !== phase) {
-        bar?.line.end();
-        bar = { phase, line: new ProgressBar(context, { what: phaseNames[phase], total, unit: "rows" }) };
-      }
-      bar.line.show(done);
+      if (wantsJson(command)) context.stdout.write(`${safeJson(progress)}\n`);
+      else shown.show(progress);
     },
-    end(): void {
-      bar?.line.end();
-    },
+    end: () => shown.end(),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { planUpgrade } from "../../../hub/admin.ts";
+import { formatBytes } from "../../../core/text/format-bytes.ts";
+import { describeDuration, planUpgrade } from "../../../hub/admin.ts";
 import { findHome } from "../../connection/connection-settings.ts";
 import type { CliContext } from "../../context.ts";
 import { examineServices } from "../../service/examine-services.ts";
@@ -21,7 +22,7 @@ export function define(command: Command, context: CliContext): void {
 }
 
 function describePlan(
-  { schema, newest, steps, database, refusal }: Awaited<ReturnType<typeof planUpgrade>>,
+  { schema, newest, steps, database, refusal, take_over }: Awaited<ReturnType<typeof planUpgrade>>,
   version: string,
 ): string {
   if (refusal !== null) return `A hub would refuse the database ${database}: ${neutraliseLine(refusal)}.\n`;
@@ -29,6 +30,14 @@ function describePlan(
     return `The database ${database} is empty or does not exist yet; the next start gives it schema ${newest}.\n`;
   if (schema > newest)
     return `The database has schema ${schema}, and this program (${version}) knows ${newest}: it would refuse to start. Use the newer program.\n`;
+  if (take_over !== null) {
+    const { rows, estimated_ms, needed_bytes } = take_over;
+    return [
+      `The next start would put the jobs of ${database} into another form, once: ${rows} rows, ${describeDuration(estimated_ms)} on this machine, by a sample.\n`,
+      `It needs ${formatBytes(needed_bytes)} of disk beside the database until it is verified. If it is interrupted, the next start continues.\n`,
+      "There is no way back: take a backup first, with `writ backup FILE`.\n",
+    ].join("");
+  }
   if (steps.length === 0)
     return `The database has schema ${schema}, the newest: the next start changes nothing.\n`;
   const lines = steps.map((step) => `  ${step}\n`).join("");

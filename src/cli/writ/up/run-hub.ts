@@ -1,11 +1,13 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { Writ } from "../../../client/index.ts";
+import type { MigrationProgress } from "../../../hub/admin.ts";
 import { startHub } from "../../../hub/start.ts";
 import { systemClock } from "../../../runtime/clock/clock.ts";
 import { findHome } from "../../connection/connection-settings.ts";
 import type { CliContext } from "../../context.ts";
 import { whenAborted } from "../../stop-requests.ts";
 import { neutraliseLine } from "../../terminal/terminal.ts";
+import { MigrationBars } from "../database/migration-bars.ts";
 import { warnOfUnknownVariables } from "../unknown-variables.ts";
 import { greet } from "./greet.ts";
 import { LocalWorker } from "./local-worker.ts";
@@ -39,7 +41,13 @@ export async function runHub(
   const home = findHome(context, command);
   warnOfUnknownVariables(context);
   const onNotice = (line: string): void => void context.stderr.write(`writ: ${neutraliseLine(line)}\n`);
-  const hub = await startHub({ home, flags, env, osUser, version, acceptLoss, onNotice });
+  const bars = new MigrationBars(context);
+  const onTakeOver = (progress: MigrationProgress): void => {
+    bars.show(progress);
+    stops.requested.throwIfAborted();
+  };
+  const start = { home, flags, env, osUser, version, acceptLoss, onNotice, onTakeOver };
+  const hub = await startHub(start).finally(() => bars.end());
   const worker = withWorker ? new LocalWorker(context, { home, hubUrl: hub.localUrl }) : undefined;
   try {
     for (const warning of hub.warnings) context.stderr.write(`warning: ${neutraliseLine(warning)}\n`);

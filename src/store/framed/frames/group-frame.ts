@@ -87,7 +87,7 @@ export class GroupFrame {
     this.#worked = [];
     const firstEvent = lastEvent - this.#lists.events.length + 1;
     const isNothing = changes === null || (changes.rows.length === 0 && changes.turns.length === 0);
-    if (firstEvent > lastEvent && isNothing) return false;
+    if (firstEvent > lastEvent && this.#lists.jobs.length === 0 && isNothing) return false;
     if (changes !== null) this.#add("changes", (bytes) => bytes.text(JSON.stringify({ ...changes, worked })));
     const { number } = this;
     const facts = { number, atMs: this.#atMs, previousMac: this.#lastMac, firstEvent, previousHash };

@@ -82,7 +82,8 @@ function updateRow(sql: Connection, { record, isStoredPlain }: JobEntry, row: Ro
   sql.run(updates.get(width)!, ...row.slice(fixedColumns), record.seq);
 }
 
-function insertRow(sql: Connection, { record }: JobEntry, row: RowValues): void {
+/** Ids and hashes become bytes, and what is empty at the end is left out. */
+export function insertRow(sql: Connection, { record }: JobEntry, row: RowValues): void {
   row[idAt] = idBytes(record.id);
   if (isNew(record) && row.length === plainColumns) row.length = newColumns;
   else packHashes(row);

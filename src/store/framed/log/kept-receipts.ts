@@ -1,3 +1,4 @@
+import { idOfHex, type JobLine } from "../../frames/job-line.ts";
 import type { Connection } from "../../sqlite/database/connection.ts";
 import type { ForgottenJob } from "../../store.ts";
 import type { Context } from "../context.ts";
@@ -5,8 +6,10 @@ import type { FrameReader } from "../frames/frame-reader.ts";
 import { removeEntries } from "../frames/remove-entries.ts";
 import { idBytes, type JobEntry } from "../jobs/job-entry.ts";
 
-type Kept = {
+export type Kept = {
   job_seq: number;
+  id: Uint8Array;
+  ended_at: number;
   line_frame: number;
   line_place: number;
   frame: number;
@@ -34,23 +37,33 @@ export function keepReceipt({ sql }: Context, { record, at, lineAt, receiptAt }:
 
 type Sources = { sql: Connection; frames: FrameReader };
 
-export function getForgottenJob({ sql, frames }: Sources, { jobId }: { jobId: string }): ForgottenJob | null {
-  const row = sql.first<Kept>(
+export function getForgottenJob(sources: Sources, { jobId }: { jobId: string }): ForgottenJob | null {
+  const row = sources.sql.first<Kept>(
     "SELECT * FROM kept_receipts WHERE id = ? ORDER BY job_seq DESC LIMIT 1",
     idBytes(jobId),
   );
   if (row === null) return null;
+  const { line: _, ...job } = readKept(sources, row);
+  return job;
+}
+
+/** The receipt in a row, with the line of its job; null if that cannot be read. */
+export function readKept(
+  { frames }: Pick<Sources, "frames">,
+  row: Kept,
+): ForgottenJob & { line: JobLine | null } {
+  const id = idOfHex(Buffer.from(row.id).toString("hex"));
   const line = frames.line(row.line_frame, row.line_place);
   const document = frames.entry(row.frame, "documents", row.place);
   const receipt = frames.receipt(row.receipt_frame, row.receipt_place);
   const documentSha256 = frames.hash(row.line_frame, "documents", row.line_place);
   const isSealed =
     [line, document, receipt].every(({ state }) => state === "kept") &&
-    line.line?.id === jobId &&
+    line.line?.id === id &&
     frames.hash(row.frame, "documents", row.place) === documentSha256;
   const { tenantId = "", userId = "" } = line.line ?? {};
   const texts = { document: document.text, receipt: receipt.text };
-  return { id: jobId, tenantId, userId, documentSha256, ...texts, isSealed };
+  return { id, tenantId, userId, documentSha256, ...texts, isSealed, line: line.line };
 }
 
 export function pruneReceipts(

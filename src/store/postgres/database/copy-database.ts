@@ -1,5 +1,6 @@
 import { WritError } from "../../../core/errors.ts";
 import { jobStates } from "../../../core/jobs/job.ts";
+import { countText } from "../../database/copy-log.ts";
 import {
   type CopiedIdentity,
   type CopyKey,
@@ -40,6 +41,7 @@ export async function openDatabaseCopy(
 const aheadEvents = 5_000_000;
 
 class PostgresCopy implements DatabaseCopy {
+  readonly isFramed = false;
   readonly #sql: Connection;
   readonly #url: string;
   readonly #columns = new Map<string, TableColumn[]>();
@@ -56,8 +58,8 @@ class PostgresCopy implements DatabaseCopy {
   getMove = () => getMove(this.#sql);
   setMove = (move: Parameters<DatabaseCopy["setMove"]>[0]) => setMove(this.#sql, move);
 
-  async countRows({ name }: CopyPart): Promise<number> {
-    return (await this.#sql.first<{ count: number }>(`SELECT count(*) AS count FROM ${name}`))!.count;
+  async countRows(part: CopyPart): Promise<number> {
+    return (await this.#sql.first<{ count: number }>(countText(part)))!.count;
   }
 
   /** On a connection of its own: a cursor lives in a transaction, and rows of a target are written meanwhile. */
@@ -84,7 +86,8 @@ class PostgresCopy implements DatabaseCopy {
     const row = await this.#sql.first<Record<string, number>>(
       `SELECT l.*, (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM job_seq) AS job_seq,
           (SELECT coalesce(max(turn), 0) FROM tenants) AS turn,
-          (SELECT coalesce(least((SELECT min(seq) FROM events), (SELECT min(seq) FROM audit_seals)), 0)) AS first_seq
+          (SELECT coalesce(least((SELECT min(seq) FROM events), (SELECT min(seq) FROM audit_seals)), 0)) AS first_seq,
+          (SELECT coalesce(max(seq), 0) FROM audit_seals) AS sealed_seq
         FROM log_state l`,
     );
     const number = (name: string): number => row![name]!;
@@ -95,6 +98,7 @@ class PostgresCopy implements DatabaseCopy {
       outputBytes: number("output_bytes"),
       uncheckedHashSeq: number("unchecked_hash_seq"),
       firstSeq: number("first_seq"),
+      sealedSeq: number("sealed_seq"),
       states: Object.fromEntries(jobStates.map((state) => [state, number(state)])),
     };
   }

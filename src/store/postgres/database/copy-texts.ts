@@ -1,4 +1,5 @@
 // The SQL that reads and writes each part of a database when it is copied. Why: ADR 0086.
+import { logText } from "../../database/copy-log.ts";
 import type { CopyPart, CopyRow } from "../../database/database-copy.ts";
 import { type ColumnKind, encodeColumn, rowsOf } from "../connection/columns.ts";
 import { places, submittedColumns } from "../jobs/job-row.ts";
@@ -40,6 +41,7 @@ function expressionOf({ name }: CopyPart, column: string): string {
 /** For a cursor. A key to continue after is given as parameters. */
 export function selectText(part: CopyPart, isContinued: boolean): string {
   const { name, columns, key } = part;
+  if (name === "events") return logText(part, isContinued ? "$1::bigint" : "0");
   const isText = (column: string): boolean => textKeys.has(column) || (column === "id" && textIds.has(name));
   const ordered = key.map((column) => `${expressionOf(part, column)}${isText(column) ? ' COLLATE "C"' : ""}`);
   const given = key.map((column, index) => `$${index + 1}::${isText(column) ? "text" : "bigint"}`);
@@ -74,6 +76,12 @@ type TableRows = { table: string; rows: CopyRow[] };
 /** The rows of a page in the tables that they belong to. Hubs read again what has `changed` since version 0. */
 export function tableRows({ name }: CopyPart, rows: CopyRow[]): TableRows[] {
   if (name === "jobs") return jobTables(rows);
+  if (name === "events") {
+    return [
+      { table: name, rows: rows.filter(({ event }) => event !== null) },
+      { table: "audit_seals", rows: rows.filter(({ hash }) => hash !== null) },
+    ];
+  }
   if (name === "workers") {
     const counts = rows.map(({ id, completed, failed }) => ({
       worker_id: id!,

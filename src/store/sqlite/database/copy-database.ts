@@ -1,55 +1,35 @@
-import { statSync } from "node:fs";
-import { WritError } from "../../../core/errors.ts";
 import { jobStates } from "../../../core/jobs/job.ts";
-import {
-  type CopiedIdentity,
-  type CopyKey,
-  type CopyNumbers,
-  type CopyPart,
-  type CopyRow,
-  type DatabaseCopy,
-  type PartProgress,
-  refuseOtherSchema,
+import { countText } from "../../database/copy-log.ts";
+import type {
+  CopiedIdentity,
+  CopyKey,
+  CopyNumbers,
+  CopyPart,
+  CopyRow,
+  DatabaseCopy,
+  PartProgress,
 } from "../../database/database-copy.ts";
 import { RowPage } from "../../jobs/row-page.ts";
-import { framedSchema } from "../forms/file-form.ts";
 import { Connection, type SqlValue } from "./connection.ts";
 import { insertTexts, selectText } from "./copy-texts.ts";
 import { getMove, setMove } from "./database-move.ts";
-import { migrate, schemaSteps, schemaVersion } from "./migrate.ts";
 
 const busyTimeoutMs = 5_000;
 
-/** Opens a database file to be copied, or as a target, which may still have to be made. Why: ADR 0086. */
-export function openDatabaseCopy(path: string, { isTarget }: { isTarget: boolean }): DatabaseCopy {
-  const isNew = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
-  if (isNew && !isTarget) throw new WritError("CONFIG_INVALID", `there is no database at ${path}`);
-  const sql = new Connection(path, busyTimeoutMs, { isOfHub: true });
-  try {
-    if (schemaVersion(sql) === framedSchema) throw cannotCopy(path);
-    if (isNew) migrate(sql, () => {});
-    else refuseOtherSchema(path, schemaSteps(), schemaVersion(sql));
-    return new SqliteCopy(sql, path);
-  } catch (error) {
-    sql.close();
-    throw error;
-  }
-}
-
-function cannotCopy(path: string): WritError {
-  return new WritError(
-    "CONFIG_INVALID",
-    `the database ${path} keeps jobs in group frames, which this program cannot copy yet; only databases that keep them in rows can be moved`,
-  );
-}
-
-class SqliteCopy implements DatabaseCopy {
+/**
+ * A file of rows. `isAsStored`: the rows go to another file, and may be of any schema since version 0.1.0. Otherwise they are as
+ * every driver can keep them. Why: ADR 0086.
+ */
+export class SqliteCopy implements DatabaseCopy {
+  readonly isFramed = false;
   readonly #sql: Connection;
   readonly #path: string;
+  readonly #isAsStored: boolean;
 
-  constructor(sql: Connection, path: string) {
+  constructor(sql: Connection, path: string, { isAsStored = false } = {}) {
     this.#sql = sql;
     this.#path = path;
+    this.#isAsStored = isAsStored;
   }
 
   async getIdentity(): Promise<CopiedIdentity | null> {
@@ -60,16 +40,19 @@ class SqliteCopy implements DatabaseCopy {
   setMove = async (move: Parameters<DatabaseCopy["setMove"]>[0]) => setMove(this.#sql, move);
 
   async countRows(part: CopyPart): Promise<number> {
-    return this.#sql.first<{ count: number }>(`SELECT count(*) AS count FROM ${part.name}`)!.count;
+    if (this.#isAsStored && this.#columnsOf(part).size === 0) return 0;
+    return this.#sql.first<{ count: number }>(countText(part))!.count;
   }
 
   async *readRows(part: CopyPart, after: CopyKey | null): AsyncGenerator<CopyRow[]> {
+    const known = this.#isAsStored ? this.#columnsOf(part) : null;
+    if (known?.size === 0) return;
+    const text = selectText(part, after !== null, (column) => known?.has(column) !== false);
     const reader = new Connection(this.#path, busyTimeoutMs, { isReader: true });
     try {
       const page = new RowPage();
-      const rows = reader.statement(selectText(part, after !== null)).iterate(...(after ?? []));
-      for (const row of rows as Iterable<CopyRow>) {
-        page.add(withoutNul(row));
+      for (const row of reader.statement(text).iterate(...(after ?? [])) as Iterable<CopyRow>) {
+        page.add(this.#isAsStored ? row : withoutNul(row));
         if (page.isFull) yield page.take();
       }
       if (page.rows.length > 0) yield page.take();
@@ -79,22 +62,12 @@ class SqliteCopy implements DatabaseCopy {
   }
 
   async getNumbers(): Promise<CopyNumbers> {
-    const rows = this.#sql.all<{ name: string; value: number }>("SELECT name, value FROM tallies");
-    const tallies = new Map(rows.map(({ name, value }) => [name, value]));
-    const tally = (name: string): number => tallies.get(name) ?? 0;
     const first = this.#sql.first<{ seq: number | null }>(
       `SELECT min(seq) AS seq FROM (SELECT * FROM (SELECT seq FROM events ORDER BY seq LIMIT 1)
         UNION ALL SELECT * FROM (SELECT seq FROM audit_seals ORDER BY seq LIMIT 1))`,
     )!;
-    return {
-      jobSeq: tally("job_seq"),
-      eventSeq: tally("event_seq"),
-      turn: tally("turn"),
-      outputBytes: tally("output_bytes"),
-      uncheckedHashSeq: tally("unchecked_hash_seq"),
-      firstSeq: first.seq ?? 0,
-      states: Object.fromEntries(jobStates.map((state) => [state, tally(`jobs.${state}`)])),
-    };
+    const sealed = this.#sql.first<{ seq: number | null }>("SELECT max(seq) AS seq FROM audit_seals")!;
+    return { ...countedNumbers(this.#sql), firstSeq: first.seq ?? 0, sealedSeq: sealed.seq ?? 0 };
   }
 
   async getProgress(): Promise<Map<string, PartProgress>> {
@@ -104,18 +77,25 @@ class SqliteCopy implements DatabaseCopy {
     );
   }
 
-  async writeRows(part: CopyPart, rows: CopyRow[], { after, rows: count }: PartProgress): Promise<void> {
-    this.#transact(() => {
+  async writeRows(part: CopyPart, rows: CopyRow[], progress: PartProgress): Promise<void> {
+    this.writePage(part, progress, () => {
       for (const { text, columns, isFor } of insertTexts(part)) {
         const statement = this.#sql.statement(text);
         for (const row of rows)
           if (isFor(row)) statement.run(...columns.map((column) => valueIn(row, column)));
       }
+    });
+  }
+
+  /** What is written and how far the part has come then are one transaction. */
+  writePage({ name }: CopyPart, { after, rows }: PartProgress, write: () => void): void {
+    this.transact(() => {
+      write();
       this.#sql.run(
         "INSERT OR REPLACE INTO move_progress (part, after, rows) VALUES (?, ?, ?)",
-        part.name,
+        name,
         JSON.stringify(after),
-        count,
+        rows,
       );
     });
   }
@@ -132,14 +112,14 @@ class SqliteCopy implements DatabaseCopy {
       unchecked_hash_seq: uncheckedHashSeq,
     };
     for (const [state, count] of Object.entries(states)) tallies[`jobs.${state}`] = count;
-    this.#transact(() => {
+    this.transact(() => {
       for (const [name, value] of Object.entries(tallies))
         this.#sql.run("INSERT OR REPLACE INTO tallies (name, value) VALUES (?, ?)", name, value);
     });
   }
 
   async finish({ id, keyCheck }: CopiedIdentity): Promise<void> {
-    this.#transact(() => {
+    this.transact(() => {
       this.#sql.run("INSERT INTO database_identity (id, key_check) VALUES (?, ?)", id, keyCheck);
       this.#sql.run("DELETE FROM move_progress");
       setMove(this.#sql, null);
@@ -150,7 +130,12 @@ class SqliteCopy implements DatabaseCopy {
     this.#sql.close();
   }
 
-  #transact(write: () => void): void {
+  #columnsOf({ name }: CopyPart): Set<string> {
+    const rows = this.#sql.all<{ name: string }>("SELECT name FROM pragma_table_info(?)", name);
+    return new Set(rows.map((row) => row.name));
+  }
+
+  transact(write: () => void): void {
     this.#sql.script("BEGIN IMMEDIATE");
     try {
       write();
@@ -160,6 +145,21 @@ class SqliteCopy implements DatabaseCopy {
       throw error;
     }
   }
+}
+
+/** What both forms of a file count in the same way. */
+export function countedNumbers(sql: Connection): Omit<CopyNumbers, "firstSeq" | "sealedSeq"> {
+  const rows = sql.all<{ name: string; value: number }>("SELECT name, value FROM tallies");
+  const tallies = new Map(rows.map(({ name, value }) => [name, value]));
+  const tally = (name: string): number => tallies.get(name) ?? 0;
+  return {
+    jobSeq: tally("job_seq"),
+    eventSeq: tally("event_seq"),
+    turn: tally("turn"),
+    outputBytes: tally("output_bytes"),
+    uncheckedHashSeq: tally("unchecked_hash_seq"),
+    states: Object.fromEntries(jobStates.map((state) => [state, tally(`jobs.${state}`)])),
+  };
 }
 
 /** In PostgreSQL, `place` says what the column `ready` says here. */

@@ -1,4 +1,5 @@
 // The SQL that reads and writes each part of a database when it is copied. Why: ADR 0086.
+import { logText } from "../../database/copy-log.ts";
 import type { CopyPart, CopyRow } from "../../database/database-copy.ts";
 import { columnOf } from "../../jobs/job-columns.ts";
 
@@ -18,10 +19,20 @@ const expressions: Record<string, Record<string, string>> = {
   },
 };
 
-export function selectText(part: CopyPart, isContinued: boolean): string {
+/** What a column says in a database that does not have it yet. */
+const absent: Record<string, string> = { refused_claims: "0" };
+
+/** `has` is asked for the columns of a table that later versions have added to. */
+export function selectText(
+  part: CopyPart,
+  isContinued: boolean,
+  has: (column: string) => boolean = () => true,
+): string {
   const { name, columns, key } = part;
+  if (name === "events") return logText(part, isContinued ? "?1" : "0");
   const own = expressions[name] ?? {};
-  const expression = (column: string): string => own[column] ?? `${name}.${column}`;
+  const expression = (column: string): string =>
+    own[column] ?? (has(column) ? `${name}.${column}` : (absent[column] ?? "NULL"));
   const place = key.map(expression).join(", ");
   const selected = columns.map((column) => `${expression(column)} AS ${column}`).join(", ");
   const condition = isContinued ? `WHERE (${place}) > (${key.map(() => "?").join(", ")})` : "";
@@ -48,8 +59,15 @@ const jobInserts: Insert[] = [
   },
 ];
 
+const eventColumns = "seq ts event tenant_id job_id owner_id job_seq details origin".split(" ");
+const eventInserts: Insert[] = [
+  { ...insert("events", eventColumns), isFor: ({ event }) => event !== null },
+  { ...insert("audit_seals", ["seq", "severity", "hash"]), isFor: ({ hash }) => hash !== null },
+];
+
 export function insertTexts({ name, columns }: CopyPart): Insert[] {
   if (name === "jobs") return jobInserts;
+  if (name === "events") return eventInserts;
   const { text } = insert(
     name,
     columns.map((column) => expressions[name]?.[column] ?? column),

@@ -8,12 +8,15 @@ import { isDamage } from "../database/sqlite-error.ts";
 import { jobColumns, jobWidth, type QueueContext, type Row, readJob } from "./job-row.ts";
 import { soundJob } from "./sound-job.ts";
 
+/** What is needed to read a job, whether or not it could also be written. */
+export type StoredContext = Pick<Context, "sql" | "book" | "tallies" | "macKey">;
+
 /** For SELECT: a job with its document. Conditions follow. */
 export const storedText = `SELECT ${jobColumns}, document, mac, output_dropped_through, output_sizes
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq`;
 
 /** The job in a row that was selected with `storedText`, with its seal and its hash checked. Why: ADR 0081. */
-export function readStored(context: Context, row: Row): StoredJob {
+export function readStored(context: StoredContext, row: Row): StoredJob {
   const [text, mac, throughAttempt, sizes] = row.slice(jobWidth) as [unknown, Uint8Array, number, string];
   const document = typeof text === "string" ? text : "";
   const { job, damaged } = readSound(context, row);

@@ -1,14 +1,13 @@
 // Reads single jobs. What of a job is damaged is named. Why: ADR 0029.
 import { aheadMax } from "../../jobs/job-list.ts";
 import type { QueuePosition, StoredJob } from "../../store.ts";
-import type { Context } from "../context.ts";
 import { isDamage } from "../database/sqlite-error.ts";
 import { loadJob, type Row } from "../jobs/job-row.ts";
-import { readStored, readUnreadable, storedText } from "../jobs/stored-row.ts";
+import { readStored, readUnreadable, type StoredContext, storedText } from "../jobs/stored-row.ts";
 import type { ReadContext } from "./read-context.ts";
 
 export function getJob(
-  context: Context,
+  context: StoredContext,
   { jobId, tenantId = null }: { jobId: string; tenantId?: string | null },
 ): StoredJob | null {
   const condition = "WHERE jobs.id = ?1 AND (?2 IS NULL OR jobs.tenant_id = ?2)";

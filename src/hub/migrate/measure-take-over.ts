@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readVerifyingKeys } from "../../signing/ring-file.ts";
+import { type CopyPart, copyParts, type DatabaseCopy, keyOf } from "../../store/database/database-copy.ts";
+import { contentOfRows } from "../../store/framed/copy/content-of-rows.ts";
+import { compareAnswers } from "../../store/framed/take-over/compare-answers.ts";
+import { openPart, removePart } from "../../store/framed/take-over/part-file.ts";
+import { openRows } from "../../store/framed/take-over/rows-file.ts";
+import { checkHome } from "../backup/check-home.ts";
+import { digestOf } from "./copy-parts.ts";
+
+type Measured = { home: string; path: string; keysDir: string; macKey: Buffer };
+
+/** What taking over the whole file would take. */
+export type TakeOverEstimate = { rows: number; ms: number; bytes: number };
+
+/** As many as are copied as a sample. The first page of a part is slower than the rest. */
+const pagesMax = 3;
+
+/**
+ * Takes over the first rows of each part into a file beside the database, with all checks, and says what that is for all rows. A hub may
+ * be running; nothing is changed in its database. Why: ADR 0120.
+ */
+export async function measureTakeOver(call: Measured): Promise<TakeOverEstimate> {
+  const rows = realpathSync(call.path);
+  const sample = join(dirname(rows), `.take-over-${randomBytes(6).toString("hex")}.sqlite`);
+  const source = openRows(rows);
+  try {
+    const target = openPart(sample, { state: "a sample", macKey: call.macKey });
+    try {
+      return await measure(call, { rows, sample }, { source, target });
+    } finally {
+      await target.close();
+      removePart(sample);
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+type Sides = { source: DatabaseCopy; target: DatabaseCopy };
+type Paths = { rows: string; sample: string };
+
+async function measure(call: Measured, { rows, sample }: Paths, sides: Sides): Promise<TakeOverEstimate> {
+  const { source, target } = sides;
+  const numbers = await source.getNumbers();
+  await target.prepare(numbers);
+  const contentOf = contentOfRows(call.macKey, numbers);
+  const estimate = { rows: 0, ms: 0, bytes: sizeOf(sample) };
+  const counts = new Map<string, { all: number; sampled: number }>();
+  for (const part of copyParts) {
+    const all = await source.countRows(part);
+    const before = sizeOf(sample);
+    const { sampled, rowMs } = await copySome(sides, part);
+    counts.set(part.name, { all, sampled });
+    if (sampled === 0) continue;
+    const startedMs = performance.now();
+    await digestOf(target, part, contentOf, () => {});
+    const digestMs = (performance.now() - startedMs) / sampled;
+    estimate.rows += all;
+    estimate.ms += all * (rowMs + 2 * digestMs);
+    estimate.bytes += (all * (sizeOf(sample) - before)) / sampled;
+  }
+  await target.writeNumbers(numbers);
+  const jobs = counts.get("jobs")!;
+  if (jobs.sampled > 0)
+    estimate.ms += (jobs.all / jobs.sampled) * (await checksMs(call, { rows, sample }, jobs.sampled));
+  return estimate;
+}
+
+/** The database and its log: pages of a part may be in either. */
+function sizeOf(path: string): number {
+  return [path, `${path}-wal`].reduce(
+    (sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}
+
+async function copySome(
+  { source, target }: Sides,
+  part: CopyPart,
+): Promise<{ sampled: number; rowMs: number }> {
+  let sampled = 0;
+  let rowMs = Number.POSITIVE_INFINITY;
+  let pages = 0;
+  let startedMs = performance.now();
+  for await (const page of source.readRows(part, null)) {
+    sampled += page.length;
+    await target.writeRows(part, page, { after: keyOf(part, page.at(-1)!), rows: sampled });
+    rowMs = Math.min(rowMs, (performance.now() - startedMs) / page.length);
+    if (++pages === pagesMax) break;
+    startedMs = performance.now();
+  }
+  return { sampled, rowMs: sampled === 0 ? 0 : rowMs };
+}
+
+/** How long the rest of the checks takes for the jobs of the sample. Their answers differ, because the sample lacks most rows. */
+async function checksMs(call: Measured, { rows, sample }: Paths, jobs: number): Promise<number> {
+  const { home, keysDir, macKey } = call;
+  const startedMs = performance.now();
+  let compared = 0;
+  for (const _ of compareAnswers({ rows, frames: sample, macKey })) if (++compared >= jobs) break;
+  const betweenMs = performance.now();
+  await checkHome(
+    { home, database: { kind: "file", path: sample }, readKeys: () => readVerifyingKeys(keysDir) },
+    macKey,
+  );
+  return betweenMs - startedMs + 2 * (performance.now() - betweenMs);
+}
