@@ -24,11 +24,14 @@ const keepAll = {
 };
 
 /** The home of a hub with jobs in every state, output, workers, tokens and everything else that a database can hold. */
-export async function fullHome(whenDone: (remove: () => void) => void = onTestFinished): Promise<FullHome> {
+export async function fullHome(
+  whenDone: (remove: () => void) => void = onTestFinished,
+  env: Record<string, string> = {},
+): Promise<FullHome> {
   const old = openOldHome(schema, "homes");
   whenDone(() => old.remove());
   const full = { home: old.home, sqlite: join(old.home, "writ.sqlite") };
-  const hub = await startIn(full);
+  const hub = await startIn(full, env);
   await fill(hub, Date.now());
   await hub.stop({ keepHome: true });
   return full;
