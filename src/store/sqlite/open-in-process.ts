@@ -15,7 +15,7 @@ type InProcess = Pick<SqliteSettings, "path" | "macKey" | "newForm"> & { show: S
 
 /**
  * The store of a database file with all its sides in this thread, for a hub inside a test: to start threads takes longer than
- * most tests, and nobody else waits while a slow disk is written. Why: ADR 0120.
+ * most tests, and nobody else waits while a slow disk is written. Why: ADR 0118.
  */
 export async function openSqliteInProcess({ path, macKey, newForm, show }: InProcess): Promise<Store> {
   const settings = { path, macKey, busyTimeoutMs: 0, failpointModule: null };
