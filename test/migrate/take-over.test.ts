@@ -12,7 +12,7 @@ import { runCli } from "../support/run-cli.ts";
 import { makeLargeHome } from "./large-home.ts";
 import { folder, fullHome, lookThrough, startIn } from "./stage.ts";
 
-// Homes of rows become homes of frames. Why: ADR 0120.
+// Homes of rows become homes of frames. Why: ADR 0121.
 const frames = { WRIT_SQLITE_FORM: "frames" };
 const fileOf = (home: string): string => join(home, "writ.sqlite");
 

@@ -53,7 +53,7 @@ export async function copyRows(
 
 /**
  * Throws at the first part of which the target does not hold exactly the rows of the source, or rows that say the same. Why: ADR 0086,
- * ADR 0120.
+ * ADR 0121.
  */
 export async function compareRows(
   { source, target }: Sides,

@@ -20,7 +20,7 @@ const pagesMax = 3;
 
 /**
  * Takes over the first rows of each part into a file beside the database, with all checks, and says what that is for all rows. A hub may
- * be running; nothing is changed in its database. Why: ADR 0120.
+ * be running; nothing is changed in its database. Why: ADR 0121.
  */
 export async function measureTakeOver(call: Measured): Promise<TakeOverEstimate> {
   const rows = realpathSync(call.path);

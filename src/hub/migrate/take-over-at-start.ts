@@ -30,7 +30,7 @@ export function needsTakeOver(database: DatabasePlace, plan: MigrationPlan): dat
 
 type FilePlace = Extract<DatabasePlace, { kind: "file" }>;
 
-/** A hub that is to keep jobs in frames and finds a file of rows takes it over before it opens it. Why: ADR 0120. */
+/** A hub that is to keep jobs in frames and finds a file of rows takes it over before it opens it. Why: ADR 0121. */
 export async function takeOverAtStart(start: Start): Promise<void> {
   const { home, database, keysDir, plan, logger, onProgress, onNotice } = start;
   if (!needsTakeOver(database, plan)) return;

@@ -42,7 +42,7 @@ type Files = { rows: string; part: string };
 /**
  * Turns a file that keeps jobs in rows into one that keeps them in frames. The new file is filled and verified beside the old one, which
  * stays as it is and usable until a single rename puts the new one in its place. Whatever is interrupted continues at the next
- * call, or begins again if somebody has used the old file since. Why: ADR 0120.
+ * call, or begins again if somebody has used the old file since. Why: ADR 0121.
  */
 export async function takeOver(call: TakeOverCall): Promise<TakenOver> {
   const rows = realpathSync(call.path);

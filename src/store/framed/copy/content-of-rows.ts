@@ -8,7 +8,7 @@ export type ContentOf = (part: CopyPart, row: CopyRow) => CopyRow;
 
 /**
  * What the rows of a database say, whichever form it has: a seal holds or it does not, because a seal that was made again has other
- * bytes. Rows come in the order of parts and keys. Why: ADR 0120.
+ * bytes. Rows come in the order of parts and keys. Why: ADR 0121.
  */
 export function contentOfRows(macKey: Buffer, numbers: LogNumbers): ContentOf {
   const queueKeys = new Map<unknown, string>();

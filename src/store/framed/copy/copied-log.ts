@@ -1,4 +1,4 @@
-// The log as rows that are copied, each with its seal, and as records of frames. Why: ADR 0116, ADR 0120.
+// The log as rows that are copied, each with its seal, and as records of frames. Why: ADR 0116, ADR 0121.
 import { eventTable, type Severity } from "../../../core/events.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { CopyNumbers, CopyRow } from "../../database/database-copy.ts";

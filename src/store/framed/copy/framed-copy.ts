@@ -32,7 +32,7 @@ const busyTimeoutMs = 5_000;
 
 /**
  * A file of group frames that is copied, or filled: jobs, kept receipts and the log are read as the rows of other drivers, and
- * written into frames. Everything else is the same rows here. Why: ADR 0086, ADR 0116, ADR 0120.
+ * written into frames. Everything else is the same rows here. Why: ADR 0086, ADR 0116, ADR 0121.
  */
 export class FramedCopy implements DatabaseCopy {
   readonly isFramed = true;

@@ -6,13 +6,13 @@ import type { JobEntry } from "./job-entry.ts";
  * its frame is damaged, so nobody can say which of its entries are right.
  */
 export function checkDocument(
-  { frame, frames }: Pick<Context, "frame" | "frames">,
+  { frame, frames }: Pick<Context, "frames"> & Partial<Pick<Context, "frame">>,
   entry: JobEntry,
 ): { state: "genuine" | "forged" | "unknown"; document: string } {
   if (entry.document !== null) return { state: "genuine", document: entry.document };
   const { at, lineAt, record } = entry;
-  // A line of the group that is being decided is in no frame yet; it was made from this record.
-  const isNewLine = lineAt !== null && lineAt.frame === frame.number;
+  // A line of the group that is being decided is in no frame yet; it was made from this record. A reader decides no group.
+  const isNewLine = frame !== undefined && lineAt?.frame === frame.number;
   const line = isNewLine ? "kept" : frames.line((lineAt ?? at).frame, (lineAt ?? at).place).state;
   const { state, text } = frames.entry(at.frame, "documents", at.place);
   if (line === "unlisted" || state === "unlisted") return { state: "unknown", document: text };

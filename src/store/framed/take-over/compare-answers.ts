@@ -32,7 +32,7 @@ type Pair = { old: RowContext; now: ReadContext; memory: JobMemory };
 
 /**
  * Asks both files about every job, as a caller would: the job, its history, its receipt when it is gone; and what is listed and
- * counted. After each job there is a chance to do something else. Why: ADR 0120.
+ * counted. After each job there is a chance to do something else. Why: ADR 0121.
  */
 export function* compareAnswers({ rows, frames, macKey }: Files): Generator<Difference | null> {
   const oldSql = new Connection(rows, busyTimeoutMs, { isReader: true });

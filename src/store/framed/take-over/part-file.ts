@@ -13,7 +13,7 @@ export function partPathOf(path: string): string {
 
 /**
  * Opens the file that is being filled from this state of a database. What was filled from another state is of no use, and neither is
- * what cannot be read. Why: ADR 0120.
+ * what cannot be read. Why: ADR 0121.
  */
 export function openPart(path: string, { state, macKey }: { state: string; macKey: Buffer }): FramedCopy {
   if (existsSync(path) && filledFrom(path) !== state) removePart(path);

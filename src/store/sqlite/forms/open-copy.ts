@@ -17,7 +17,7 @@ type Wanted = {
   newForm?: FileForm | undefined;
 };
 
-/** Opens a database file to be copied, or as a target, which may still have to be made. Why: ADR 0120. */
+/** Opens a database file to be copied, or as a target, which may still have to be made. Why: ADR 0121. */
 export async function openFileCopy(
   path: string,
   { isTarget, macKey, newForm = newFormDefault }: Wanted,
