@@ -101,6 +101,7 @@ async function addressesOf(
     const resolve = async () => (signal.aborted ? [] : network.resolve(host));
     return await lookups.job.take(() => lookups.worker.take(resolve));
   } catch {
+    // A resolver has many errors, and for the job they are one. The reason of an abort comes first.
     signal.throwIfAborted();
     throw new NotConnected("failed", wanted, "cannot be resolved");
   }
