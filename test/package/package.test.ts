@@ -20,7 +20,7 @@ import { describeNodeVersions } from "./node-versions.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
-const libraries = ["client", "worker", "jobs", "sandbox", "registry"];
+const libraries = ["client", "worker", "jobs", "sandbox", "registry", "testing"];
 let installed: InstalledPackage;
 let hub: TestHub;
 let worker: TestWorker;
