@@ -146,7 +146,7 @@ describe.skipIf(noPostgres !== undefined)(
         await next.stop();
       }
       const [code, said] = await verify(led, url);
-      const where = `not checked: the signed heads in this home end at record ${last}: another hub has led since, or`;
+      const where = `not checked: the signed heads in this home end at record ${last}: another hub has led since then, or`;
       expect([code, said]).toEqual([0, expect.stringContaining(where)]);
       expect(said).not.toContain(`records after record ${last}.`);
       // The records themselves tell that heads are missing.
