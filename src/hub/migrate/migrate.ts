@@ -10,7 +10,7 @@ import {
   howToName,
   isEmpty,
 } from "../../store/database/database-copy.ts";
-import { newFormDefault, readFileForm } from "../../store/sqlite/forms/file-form.ts";
+import { newFormDefault, readOwnFileForm } from "../../store/sqlite/forms/file-form.ts";
 import { readMarks } from "../audit/audit-marks.ts";
 import { checkHome, faultsShown, type HomeFindings, sealFault } from "../backup/check-home.ts";
 import type { DatabasePlace } from "../database/database-place.ts";
@@ -147,8 +147,8 @@ async function sidesOf(call: Pick<MigrateCall, "home" | "cwd" | "env" | "from" |
 
 function areOfTwoForms(from: DatabasePlace, to: DatabasePlace): boolean {
   if (from.kind !== "file" || to.kind !== "file" || from.path === to.path) return false;
-  const form = readFileForm(from.path);
-  return form !== null && form !== (readFileForm(to.path) ?? to.newForm ?? newFormDefault);
+  const form = readOwnFileForm(from.path);
+  return form !== null && form !== (readOwnFileForm(to.path) ?? to.newForm ?? newFormDefault);
 }
 
 type Places = { from: Side; to: Side };

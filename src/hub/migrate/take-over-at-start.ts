@@ -2,7 +2,7 @@ import type { Logger } from "../../runtime/log/logger.ts";
 import { readMacKey } from "../../signing/key-files.ts";
 import { refuseMoved } from "../../store/database/database-copy.ts";
 import type { MigrationPlan } from "../../store/database/migration-plan.ts";
-import { readFileForm } from "../../store/sqlite/forms/file-form.ts";
+import { readOwnFileForm } from "../../store/sqlite/forms/file-form.ts";
 import { refuseOtherKeys } from "../database/database-history.ts";
 import type { DatabasePlace } from "../database/database-place.ts";
 import type { OnProgress } from "./copy-parts.ts";
@@ -24,7 +24,7 @@ export function needsTakeOver(database: DatabasePlace, plan: MigrationPlan): dat
     database.kind === "file" &&
     database.newForm === "frames" &&
     plan.identity !== null &&
-    readFileForm(database.path) === "rows"
+    readOwnFileForm(database.path) === "rows"
   );
 }
 

@@ -109,7 +109,7 @@ const readerSettings = `
 `;
 
 /** SQLite gives the log files the mode of the database, so this one line keeps all three private. */
-function makePrivate(path: string): void {
+export function makePrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);
 }

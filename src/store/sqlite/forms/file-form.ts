@@ -1,7 +1,7 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { WritError } from "../../../core/errors.ts";
 import { newestSchema } from "../../database/schema-steps.ts";
-import { Connection } from "../database/connection.ts";
+import { Connection, makePrivate } from "../database/connection.ts";
 import { schemaSteps, schemaVersion } from "../database/migrate.ts";
 
 /**
@@ -27,6 +27,15 @@ export function readFileForm(path: string): FileForm | null {
   } finally {
     sql.close();
   }
+}
+
+/**
+ * The same for the hub whose file it is. The files that SQLite puts beside a database get its mode when anybody opens it, so others
+ * are shut out first.
+ */
+export function readOwnFileForm(path: string): FileForm | null {
+  if (existsSync(path)) makePrivate(path);
+  return readFileForm(path);
 }
 
 /** For a driver that is about to use a file: it may have been made meanwhile, in the other form. */
