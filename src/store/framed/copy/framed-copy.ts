@@ -124,7 +124,8 @@ export class FramedCopy implements DatabaseCopy {
     await this.#plain.writeNumbers(numbers);
     this.#plain.transact(() => {
       const tally = "INSERT OR REPLACE INTO tallies (name, value) SELECT ?, ";
-      this.#sql.run(`${tally} coalesce(max(number), 0) FROM frames`, "flushed_frame");
+      for (const name of ["flushed_frame", "copied_frame"])
+        this.#sql.run(`${tally} coalesce(max(number), 0) FROM frames`, name);
       this.#sql.run(
         `${tally} coalesce(min(first_event), 1) - 1 FROM frames WHERE last_event >= first_event`,
         "pruned_event",

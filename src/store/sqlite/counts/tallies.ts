@@ -8,6 +8,7 @@ type TallyName =
   | "output_bytes"
   | "unchecked_hash_seq"
   | "flushed_frame"
+  | "copied_frame"
   | "pruned_event"
   | `jobs.${JobState}`;
 export type TallyMark = Map<TallyName, number>;
@@ -19,6 +20,7 @@ const names: TallyName[] = [
   "output_bytes",
   "unchecked_hash_seq",
   "flushed_frame",
+  "copied_frame",
   "pruned_event",
   ...jobStates.map((state) => `jobs.${state}` as const),
 ];
