@@ -62,11 +62,13 @@ export const notOnPostgres: Record<string, string> = {
   "test/hub/keys-cli.test.ts": "about keys, which are files",
   "test/hub/local-address.test.ts": "about addresses",
   "test/hub/lost-database.test.ts": "removes and replaces the SQLite file",
+  "test/hub/mcp-clients.test.ts": "about clients; test/http asks the same of both databases",
   "test/hub/one-hub.test.ts": "about the lock of the SQLite file",
   "test/hub/open-cli.test.ts": "about the command line",
   "test/hub/several-addresses.test.ts": "about clients and cables",
   "test/hub/silent-workers.test.ts":
     "lets the hub's own clock pass; with PostgreSQL hubs go by that of the database, and the contract suite has the acts",
+  "test/hub/skills-cli.test.ts": "about the command line",
   "test/hub/storage.test.ts": "edits rows of the SQLite file; the contract suite has the same acts on both",
   "test/hub/tracing.test.ts": "about spans, some of which are those of the SQLite thread",
   "test/hub/work-logs.test.ts": "about the logs of hub and worker",

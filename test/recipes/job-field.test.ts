@@ -8,7 +8,8 @@ import { readRecipe } from "./read-recipe.ts";
 const copy = new CheckoutCopy(["src", "test", "package.json", "tsconfig.json", "vitest.config.ts"]);
 afterAll(() => copy.remove());
 
-const [field, initial, column, listed, value, sqlite, postgres, set, shape, shown] = readRecipe("job-field");
+const [field, initial, column, listed, value, sqlite, postgres, set, shape, shown, ...framed] =
+  readRecipe("job-field");
 
 const checkTypes = () =>
   copy.checkTypes("src/store/sqlite/acts.ts", "src/store/postgres/open-store.ts", "src/hub/http/app.ts");
@@ -40,11 +41,19 @@ test("with the other steps it is content, and a handful of files has changed", a
   const view = "  cancel_requested_at: timeOrNull,\n";
   copy.edit("src/contract/shapes/view-shapes.ts", view, `${view}${shape}`);
   copy.edit("src/hub/views/job-view.ts", "    execution_time_ms:", `${shown}    execution_time_ms:`);
+  const [framedColumn, named, written, isRare, read] = framed;
+  const entry = "src/store/framed/jobs/job-entry.ts";
+  copy.edit("src/store/framed/schema.sql", "  partial_result TEXT,\n", framedColumn!);
+  copy.edit(entry, '  "partial_result",\n', `  "partial_result",\n${named}`);
+  copy.edit(entry, "    job.partialResult,\n", `    job.partialResult,\n${written}`);
+  copy.edit(entry, "    job.partialResult === null &&\n", `    job.partialResult === null &&\n${isRare}`);
+  const last = "    partialResult: values[indexOf.partial_result]!,\n";
+  copy.edit("src/store/framed/jobs/read-row.ts", last, `${last}${read}`);
   expect(await checkTypes()).toBe("");
-  expect([...copy.touched].filter((path) => path !== "tsconfig.json").length).toBe(8);
+  expect([...copy.touched].filter((path) => path !== "tsconfig.json").length).toBe(11);
 });
 
-const suites = noPostgres === undefined ? ["sqlite", "postgres"] : ["sqlite"];
+const suites = ["sqlite", "framed", ...(noPostgres === undefined ? ["postgres"] : [])];
 
 test.each(suites)("the driver for %s keeps it", async (driver) => {
   const file = `test/store-contract/retried-at-${driver}.test.ts`;
