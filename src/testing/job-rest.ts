@@ -5,7 +5,7 @@ import { WakeUp } from "../runtime/clock/wake-up.ts";
 
 type Resting = Pick<HubDeps, "store" | "clock">;
 
-/** A job that could be claimed and is not for as long as this is left to itself: its queue is paused, or nobody takes it. */
+/** A job that could be claimed, and is not within this time, is not waited for: its queue is paused, or no worker takes it. */
 const unclaimedMsMax = 2_000;
 const jobsMax = 1_000;
 
@@ -21,7 +21,7 @@ type RestOptions = {
 };
 
 /**
- * Resolves when none of the jobs runs, and none could be claimed: each has ended, or waits for its time, for somebody's act or for a
+ * Resolves when none of the jobs runs, and none could be claimed: each has ended, or waits for its time, for an act of a person or for a
  * worker that is not there.
  */
 export async function restOfJobs(deps: Resting, options: RestOptions): Promise<void> {
