@@ -75,7 +75,7 @@ static bool check_parts(const struct plan *plan, struct failure *failure) {
     return fail(failure, STEP_PLAN, "a port to listen on needs a network of its own");
   }
   if (plan->give_dir != NULL && !plan_asks(plan, PROTECT_IDS)) {
-    return fail(failure, STEP_PLAN, "there is nobody to give a directory to");
+    return fail(failure, STEP_PLAN, "there is no user to give a directory to");
   }
   uint32_t for_owners = PROTECT_IDS | PROTECT_CAPABILITIES | PROTECT_SECCOMP;
   if (plan_maps_owners(plan) && (plan->protections & for_owners) != for_owners) {

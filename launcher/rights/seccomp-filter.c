@@ -15,7 +15,7 @@
 
 /*
  * The rules become stretches of call numbers with one answer each, and those a search tree, about six comparisons deep.
- * This is not for the speed of calls, which the kernel caches as allowed, but for the start: whenever a filter is
+ * This is not for the speed of calls, which the kernel caches as allowed. It is for the start: whenever a filter is
  * installed the kernel compiles it and walks it once for each call that it knows. A plain list costs 0.2 ms.
  */
 

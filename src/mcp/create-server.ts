@@ -27,7 +27,7 @@ export type ServerOptions = {
   version: string;
   /** A text that no job can have known when it wrote its output. */
   nonce(): string;
-  /** How somebody allows an act, to be told to whoever asks for a tool that is not allowed. */
+  /** How somebody allows an act, for a caller of a tool that is not allowed. */
   allowHelp: string;
   /** Hears of errors that are not refusals. */
   onError(error: unknown): void;

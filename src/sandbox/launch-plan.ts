@@ -12,7 +12,7 @@ import {
 } from "./launcher/launcher-protocol.ts";
 import type { LaunchPlan } from "./sandbox.ts";
 
-/** nobody and nogroup: a user that owns nothing. */
+/** `nobody` and `nogroup`: a user that owns nothing. */
 export const cageIds = { uid: 65_534, gid: 65_534 } as const;
 
 const hostname = "writ-job";

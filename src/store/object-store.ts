@@ -108,7 +108,7 @@ export type UploadOutcome =
   | { kind: "too_many"; unfinishedMax: number }
   | { kind: "unknown" };
 
-/** An upload that never begins costs a row for a day; nobody needs more at the same time. */
+/** An upload that never begins costs a row for a day; no user needs more at the same time. */
 export const unfinishedMax = 10_000;
 
 /**

@@ -29,7 +29,7 @@ export type OutputTable = {
   /** Exchanges the chunks for the segment, whose object is complete. False if that is not possible any more. */
   keepSegment(segment: NewSegment): Promise<boolean>;
   dropSegment(id: string): Promise<void>;
-  /** Segments whose objects nobody needs, among them those that were begun this long ago. */
+  /** Segments whose objects are no longer needed, among them those that were begun this long ago. */
   listGone(options: GoneOptions): Promise<Pick<Segment, "id" | "keptIn">[]>;
   /** Their objects have been removed. */
   forgetSegments(ids: string[]): Promise<void>;

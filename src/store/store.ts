@@ -196,7 +196,7 @@ export type ClaimInput = {
    */
   parkAs?: string | undefined;
   rules: ChangeRules;
-  /** The call that claims; the events of the jobs that it is given name it, also if it is given them later. */
+  /** The call that claims; the events of the jobs that it is given name it, even if it is given them later. */
   origin?: Origin | null;
 };
 
@@ -327,6 +327,6 @@ export type CommitNotice = {
   jobs: string[];
   /** What statistics count of this commit. */
   observed: Observation[];
-  /** Other stores have written more than is said here: whoever waits for anything looks again. */
+  /** Other stores have written more than is said here: everything that waits looks again. */
   isAll: boolean;
 };

@@ -51,7 +51,7 @@ async function expectRefusals(home: string, env: Record<string, string>, sentenc
     ["migrate", ...target],
   ];
   for (const words of commands) {
-    const around = { env: { ...env, TO: "postgres://nobody@127.0.0.1:1/none" } };
+    const around = { env: { ...env, TO: "postgres://writ@127.0.0.1:1/none" } };
     const { code, stderr } = await runCli("writ", [...words, "--home", home], around);
     expect({ words, code, stderr }).toEqual({ words, code: 2, stderr: expect.stringContaining(sentence) });
     expect(stderr.trimEnd().split("\n"), words.join(" ")).toHaveLength(1);

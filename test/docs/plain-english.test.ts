@@ -38,14 +38,14 @@ test.each(files)("%s uses none of the phrases that CONTRIBUTING.md replaces", (f
   expect(phrases.filter((phrase) => text.includes(phrase))).toEqual([]);
 });
 
-/** Rooms, pages and programs that are free of the words in the second table; the list only becomes longer. */
+/** The store of rows goes as a whole, with its words; this test names the words that it looks for. */
+const hiddenActorsMayStayIn = ["src/store/sqlite/**", "test/docs/plain-english.test.ts"];
+
 const freeOfHiddenActors = [
-  "src/{agent,cli,client,contract,core,jobs,objects,output,registry,runtime,signing,transfer}/**/*.ts",
+  "{src,test,bench,sim}/**/*.{ts,tsx}",
+  "launcher/**/*.c",
   "{scripts,bin}/**/*.{mjs,cjs,js}",
-  "bench/**/*.ts",
   "python/**/*.py",
-  "test/{architecture,objects-contract,outputs-contract,package,registry,run,s3,shared-outputs,support}/**/*.ts",
-  "sim/**/*.ts",
   "{examples,templates,deploy}/**/*.{ts,mjs,py,sh,yaml,yml,conf}",
   "{README,SECURITY,CONTRIBUTING}.md",
   "docs/*.md",
@@ -65,15 +65,18 @@ test("sentences that hide who acts are found, and names and questions are not", 
   expect(hiddenActorsIn('chown("nobody"); // Who may read it?\n## Who can read a file')).toEqual([]);
 });
 
-test.each(globSync(freeOfHiddenActors, { cwd: root }).sort())("%s says who acts", (file) => {
-  expect(hiddenActorsIn(readText(file))).toEqual([]);
-});
+test.each(globSync(freeOfHiddenActors, { cwd: root, exclude: hiddenActorsMayStayIn }).sort())(
+  "%s says who acts",
+  (file) => {
+    expect(hiddenActorsIn(readText(file))).toEqual([]);
+  },
+);
 
 /** `nobody` in quotes or in a table of accounts is the account; headings and questions may begin with `Who`. */
 function hiddenActorsIn(text: string): string[] {
   const sentences = text
     .replace(blockOfPhrases, "")
-    .replaceAll(/(["'`])nobody\1|\bnobody[:-]|^##+ .*$/gm, "");
+    .replaceAll(/(["'`])nobody\1|\bnobody[:-]|the user nobody|\(nobody\)|^##+ .*$/gm, "");
   const prose = onOneLine(sentences);
   return hidden.filter((word) => {
     if (word === "Who") return /(?:^|[.:;|] |\/\/ |\* |# )Who [a-z][^?.]*(?:\.|\*\/|$)/m.test(sentences);

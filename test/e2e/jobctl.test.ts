@@ -261,7 +261,7 @@ describe("jobctl run", () => {
     await eventually("it says so", () => said.includes("following attempt 2"));
     // Listened for before the stop: it may end before the stop has been answered.
     const exited = once(streaming, "exit");
-    // The second attempt would come in half a minute; nobody has to wait for it.
+    // The second attempt would come in half a minute; this test does not wait for it.
     await run(["stop", id]);
     expect(await exited).toEqual([0, null]);
   });

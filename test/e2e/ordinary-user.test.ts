@@ -52,19 +52,22 @@ function userTest(name: string, body: () => Promise<void>): void {
   else test.skip(`${name} (not capable: ${obstacle})`, body);
 }
 
-userTest("a job is nobody, has no home, sees nothing of the worker and gets no namespace", async () => {
-  const script = "id; ls ~; cat /proc/1/environ; kill -9 -1; unshare -Ur true";
-  const { code, stdout, stderr } = await run("run", "sh", "-c", script);
-  expect(stdout).toBe("uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n");
-  expect(stderr).toMatch(/\/proc\/1\/environ: No such file or directory/);
-  expect(stderr).toMatch(/unshare: unshare failed: Operation not permitted/);
-  expect(code).toBe(1);
-  // What it killed was not the worker.
-  expect(await run("run", "sh", "-c", `cat ${home}/diary || echo hidden`)).toMatchObject({
-    code: 0,
-    stdout: "hidden\n",
-  });
-});
+userTest(
+  "a job is the user nobody, has no home, sees nothing of the worker and gets no namespace",
+  async () => {
+    const script = "id; ls ~; cat /proc/1/environ; kill -9 -1; unshare -Ur true";
+    const { code, stdout, stderr } = await run("run", "sh", "-c", script);
+    expect(stdout).toBe("uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n");
+    expect(stderr).toMatch(/\/proc\/1\/environ: No such file or directory/);
+    expect(stderr).toMatch(/unshare: unshare failed: Operation not permitted/);
+    expect(code).toBe(1);
+    // What it killed was not the worker.
+    expect(await run("run", "sh", "-c", `cat ${home}/diary || echo hidden`)).toMatchObject({
+      code: 0,
+      stdout: "hidden\n",
+    });
+  },
+);
 
 userTest("its record says how it was caged, and the start of the worker what is missing", async () => {
   const { stdout } = await run("start", "true");

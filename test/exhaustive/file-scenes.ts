@@ -125,7 +125,7 @@ export const fileScenes = {
     prepare: (scene) => written(scene, (jobId) => (store) => store.getSmallOutput({ jobId, attempt: 1 })),
   },
   dropOutputs: {
-    differsAgain: "what was dropped is not named twice; the hub finds outputs that nobody needs by itself",
+    differsAgain: "what was dropped is not named twice; the hub finds unneeded outputs by itself",
     prepare: (scene) =>
       written(scene, () => (store) => store.dropOutputs({ downToBytes: 0, limit: 10, nowMs: scene.nowMs })),
   },

@@ -62,7 +62,7 @@ async function fillDisk(): Promise<void> {
   expect((await readOutput(hub, byHand.id)).equals(said)).toBe(true);
   await eventually("people are told", () => hook.heard.some(({ body }) => body.includes("DISK_FULL")));
 
-  // A worker keeps what the hub could not take, and says so to nobody but its log.
+  // A worker keeps what the hub could not take, and says so only in its log.
   const type = "speaks";
   const worker = await startTestWorker(hub, { types: [type] });
   onTestFinished(() => worker.stop());

@@ -27,7 +27,7 @@ const tests = {
   "a job whose lease could not be renewed because the hub's disk was full keeps its worker": fillWhileLeased,
   "a job that writes and one that is silent survive a full disk of the hub that lasts for several leases":
     fillForLeases,
-  "a hub whose disk was full a moment ago stays unhealthy, also if a small write fits again": fillAndAsk,
+  "a hub whose disk was full a moment ago stays unhealthy, even if a small write fits again": fillAndAsk,
 };
 
 for (const [name, fill] of Object.entries(tests)) {
@@ -69,7 +69,7 @@ async function fillWhileLeased(): Promise<void> {
 async function fillForLeases(): Promise<void> {
   const { disk, home } = smallDisk();
   const leaseMs = 600_000;
-  // No round of the reaper is needed: whoever calls first finds the leases as they were.
+  // No round of the reaper is needed: the first caller finds the leases as they were.
   const env = { ...stillEnv, WRIT_LEASE_MS: String(leaseMs), WRIT_REAPER_INTERVAL_MS: "60000" };
   let passedMs = 0;
   const clock = {
@@ -105,7 +105,7 @@ async function fillForLeases(): Promise<void> {
   const copy = join(worker.home, "work", "jobs", writing.id, "1", "stdout.log");
   await eventually("it has written", () => statSync(copy).size === written.length);
   const bytes = Buffer.alloc(100_000);
-  // A small write may fit now and then, but nobody is told that a lease is lost.
+  // A small write may fit now and then, but no worker is told that a lease is lost.
   expect([200, 503]).toContain((await appendOutput(hub, byHand, { bytes })).status);
   const end = () =>
     hub.call("POST", `/jobs/${byHand.id}/result`, {

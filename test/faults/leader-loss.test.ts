@@ -31,7 +31,7 @@ describe.skipIf(noPostgres !== undefined)(`a leader${noPostgres ? `: ${noPostgre
   type Health = { status: string; hubs: number; leader: boolean };
   const healthOf = async ({ url }: HubProcess): Promise<Health> =>
     (await fetch(new URL("/healthz", url))).json() as Promise<Health>;
-  /** Who says of itself that it leads. */
+  /** The hubs that say that they lead. */
   async function leadersAmong(asked: HubProcess[]): Promise<HubProcess[]> {
     const answers = await Promise.all(asked.map(healthOf));
     return asked.filter((_, index) => answers[index]!.leader);

@@ -189,7 +189,7 @@ class Load {
   /** Resolves when no call is open there. */
   async leave(hub: HubProcess): Promise<void> {
     this.#front = this.#hubs.find((other) => other !== hub)!;
-    await eventually("nobody calls it", () => (this.#open.get(hub) ?? 0) === 0);
+    await eventually("no hub calls it", () => (this.#open.get(hub) ?? 0) === 0);
   }
 
   async #runOne(nth: number, workerId: string): Promise<void> {

@@ -102,7 +102,7 @@ test("O-48 jobs that a killed worker had claimed ahead run once each and are not
   expect(ends).toMatchObject([
     // Charged only if its start was announced before it died.
     { status: "completed", attempt: 2 },
-    // Nobody can know that its only attempt had not begun.
+    // It cannot be known that its only attempt had not begun.
     { status: "failed", attempt: 1, fail_code: "WORKER_DISCONNECTED" },
     ...attempts.map((attempt) => ({ status: "completed", attempt, attempts: 1, fail_history: [] })),
   ]);

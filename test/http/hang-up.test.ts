@@ -9,7 +9,7 @@ import { routeNames, send } from "./send-example.ts";
 const hub = memoryHubForAll();
 const world = { hub, tokens: tokensOf(hub) };
 
-/** Those that may take long, and so must know when nobody waits any more. */
+/** Those that may take long, and so must know when their caller has gone. */
 const waiting = [
   ...["streamEvents", "streamCommands", "readOutput", "searchAudit"],
   ...["claimJob", "claimJobs", "pendingJob"],

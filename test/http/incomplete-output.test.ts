@@ -109,7 +109,7 @@ describe("the sizes at the end", () => {
 
   test("of an attempt without output cause no read of the disk", async () => {
     const job = await runningJob(hub);
-    // Whoever looked here would be told that it is no folder.
+    // A look here would be answered that it is no folder.
     const dir = jobOutputDir(join(hub.home, "outputs"), job.id);
     mkdirSync(dirname(dir), { recursive: true });
     writeFileSync(dir, "");

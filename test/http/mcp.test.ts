@@ -158,7 +158,7 @@ describe("a long output", () => {
   };
   const size = Buffer.byteLength(lines);
 
-  test("is shown by its end, never by more than 20,000 characters, and by 1,000 lines if nobody asks for more", async () => {
+  test("is shown by its end, never by more than 20,000 characters, and by 1,000 lines by default", async () => {
     const { read } = await connected();
     const { head, text } = await read({ tail_lines: 5_000 });
     expect(head).toContain(`The end of the ${size} bytes`);

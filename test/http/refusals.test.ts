@@ -193,7 +193,7 @@ describe.each(routeNames)("%s", (name) => {
       const token = await tokenOf();
       const { answer, events } = await refusedCall(() => send(world.hub, name, example, { token }));
       expect(answer).toMatchObject({ status: 403, code: "PERMISSION_DENIED" });
-      // Its worker is blocked for it, so whoever made a slip has to be told.
+      // Its worker is blocked for it, so its operator has to be told of a slip.
       expect(answer.text).toMatch(
         /so worker bound is blocked: set NODE_ID=bound, .* `writ workers unblock bound`/,
       );
@@ -284,7 +284,7 @@ function alike(answer: Answer, jobId: string) {
 
 type Named = (typeof routeNames)[number];
 
-/** Whoever has such a URL may use it: there is no caller to be refused. */
+/** Every holder of such a URL may use it: there is no caller to be refused. */
 function isSigned(name: Named): boolean {
   return routeOf(name).who === "signed URL";
 }

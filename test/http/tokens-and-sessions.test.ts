@@ -365,7 +365,7 @@ describe("limits", () => {
     expect(refused.text).toContain("pending jobs in 1 of 1 allowed queues, one for each combination of type");
   });
 
-  test("a tenant at its limit of pending jobs is refused, but for what it has submitted before", async () => {
+  test("a tenant at its limit of pending jobs is refused, except for what it has submitted before", async () => {
     const { token } = await issueToken(hub, { role: "user", tenant_id: "small" });
     await hub.must("PUT", "/tenants/small/quota", { token: hub.admin, body: { max_pending: 2 } });
     const job = { type: "exec", run: { kind: "exec", argv: ["true"] } };

@@ -38,7 +38,7 @@ export function wrongBodies(shape: z.ZodType, valid: unknown): WrongBody[] {
   );
 }
 
-/** The body with a field that nobody asked for, in each of its objects that is of a fixed shape. */
+/** The body with an unknown field, in each of its objects that is of a fixed shape. */
 export function withUnknownFields(shape: z.ZodType, valid: unknown): WrongBody[] {
   const objects = [[], ...placesIn(valid)].filter((place) => isObject(valueAt(valid, place)));
   return objects

@@ -77,8 +77,8 @@ test("workers add finds the hub and its authority wherever the client does", asy
 
 test.each([
   [["workers", "drain"], 2, /missing required argument/],
-  [["workers", "drain", "nobody"], 4, /nobody/],
-  [["workers", "remove", "nobody"], 4, /nobody/],
+  [["workers", "drain", "lost"], 4, /lost/],
+  [["workers", "remove", "lost"], 4, /lost/],
   [["queues", "pause", "no such type"], 2, /type/],
   [["quotas", "set", "acme"], 2, /no limit given; use --max-pending/],
   [["quotas", "set", "acme", "--max-pending", "many"], 2, /--max-pending/],
@@ -138,12 +138,12 @@ test.each([
   ["remove", "is removed"],
 ])("workers %s does what it can, and reports each worker that it does not find", async (act, done) => {
   const [first, second] = [await registerWorker(hub), await registerWorker(hub)];
-  const run = await writ("workers", act, "nobody", first, "nobody-else", second);
+  const run = await writ("workers", act, "lost", first, "lost-too", second);
   expect(run).toMatchObject({ code: 4, stdout: `${first} ${done}\n${second} ${done}\n` });
   const failures = run.stderr.split("\n").filter((line) => line.startsWith("writ: "));
   expect(failures).toEqual([
-    expect.stringMatching(/nobody\b.*`writ workers list`/),
-    expect.stringMatching(/nobody-else\b.*`writ workers list`/),
+    expect.stringMatching(/lost\b.*`writ workers list`/),
+    expect.stringMatching(/lost-too\b.*`writ workers list`/),
   ]);
 });
 

@@ -250,7 +250,7 @@ async function listCalls(): Promise<number> {
 }
 
 test.each(ways)(
-  "a job that cannot be followed is named, and nobody is told to attach to it, with %s",
+  "a job that cannot be followed is named, and no advice says to attach to it, with %s",
   async (_, env) => {
     const id = "00000000-0000-4000-8000-000000000000";
     const run = await runCli("jobctl", ["attach", id], { env: env() });

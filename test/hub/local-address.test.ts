@@ -7,7 +7,7 @@ import { stillEnv } from "../support/hub.ts";
 import { runCommand } from "../support/run-command.ts";
 import { hubForAll } from "../support/use-hub.ts";
 
-// As behind a proxy that ends TLS: nobody answers at the public address here.
+// As behind a proxy that ends TLS: no server answers at the public address here.
 const publicUrl = "https://hub.example";
 const hub = hubForAll({ ...stillEnv, WRIT_PUBLIC_URL: publicUrl });
 const writ = (...args: string[]) => runCommand("writ", args, { home: hub.home });

@@ -160,7 +160,7 @@ test("A9: a log file that was cut after a crash is noticed", async () => {
   const before = notedSeq(hub.home);
   await submitJob(hub);
   await expect.poll(() => notedSeq(hub.home)).toBeGreaterThan(before);
-  // As a crash leaves them, but for the end of the log.
+  // As a crash leaves them, except the end of the log.
   const files = new Map(["", "-wal"].map((suffix) => [suffix, readFileSync(`${path}${suffix}`)]));
   const known = readFileSync(join(hub.home, "database.json"));
   await hub.stop({ keepHome: true });

@@ -29,7 +29,7 @@ describe.skipIf(noPostgres !== undefined)(
       return name;
     }
 
-    /** Nobody may be connected to what is copied or renamed; the hub comes back by itself. */
+    /** No client may be connected to what is copied or renamed; the hub comes back by itself. */
     const alone = (name: string, statement: string, after = name) =>
       onServer(
         `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`,

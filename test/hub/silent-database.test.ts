@@ -123,7 +123,10 @@ describe.skipIf(noPostgres !== undefined)(
     });
 
     test.each([
-      ["renewals", "a worker whose renewals the server had no room for keeps its job, whoever calls first"],
+      [
+        "renewals",
+        "a worker whose renewals the server had no room for keeps its job, whichever call comes first",
+      ],
       [
         "the reaper",
         "a lease that only the reaper could not end is extended: another hub's worker was refused",

@@ -24,7 +24,7 @@ async function look(workerId: string): Promise<WorkerView> {
   return (await hub.must("GET", `/workers/${workerId}`, { token: hub.admin })).json<WorkerView>();
 }
 
-/** The reaper counts nobody as silent before one lease has passed since the start. */
+/** The reaper counts no worker as silent before one lease has passed since the start. */
 async function fallSilent(workerId: string): Promise<void> {
   passedMs += leaseMs;
   await eventually("the worker is inactive", async () => (await look(workerId)).status === "inactive");

@@ -16,7 +16,7 @@ function tempDir(): string {
   return dir;
 }
 
-/** A port where nobody listens. */
+/** A port without a listener. */
 async function deadUrl(): Promise<string> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));

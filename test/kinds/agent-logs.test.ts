@@ -110,9 +110,9 @@ test("agent-log and worker-log show the last lines, those with a text, and those
 });
 
 test.each([
-  [["job-log", "--job-id", "nobody"], 1, "this agent has no job nobody"],
+  [["job-log", "--job-id", "missing"], 1, "this agent has no job missing"],
   [["job-log", "--job-id", "../x"], 1, "--job-id: must be 1 to 200 letters"],
-  [["stop-job", "--job-id", "nobody"], 1, "this agent has no job nobody"],
+  [["stop-job", "--job-id", "missing"], 1, "this agent has no job missing"],
   [["job-log"], 2, "--job-id"],
   [["worker-log", "--port", "1"], 1, "this agent has no worker on port 1"],
   [["worker-log", "--port", "x"], 2, "must be a whole number"],

@@ -79,7 +79,7 @@ ofPlatform(`its refusal is the agent's failure, and the job is not run${pythonNo
   expect(existsSync(ran)).toBe(false);
 });
 
-test("a manifest that nobody uploads is in the log", async () => {
+test("a manifest that is never uploaded is in the log", async () => {
   await stage.runJob({
     job_id: "unkept",
     job_class: "x",

@@ -57,7 +57,7 @@ test("O-15 a job that names no mode works as its agent can: in the repository", 
   expect(await stage.ended(id)).toMatchObject({ status: "completed", result: { mode: "in-place" } });
 });
 
-test("an agent outside the cage overwrites nobody's file, and cannot work on a copy", async () => {
+test("an agent outside the cage overwrites no other user's file, and cannot work on a copy", async () => {
   const repo = stage.makeRepo();
   writeFileSync(join(repo, "TASK.md"), "my own list\n");
   await stage.startAgents({ roo: {} });
@@ -69,7 +69,7 @@ test("an agent outside the cage overwrites nobody's file, and cannot work on a c
   expect(patch.fail_history!.at(-1)!.reason).toContain("the job asks for mode patch; submit it with");
 });
 
-test("the task of an agent outside the cage does not stay when nobody takes it", async () => {
+test("the task of an agent outside the cage does not stay when it is not taken", async () => {
   const repo = stage.makeRepo();
   const before = contentOf(repo);
   await stage.startAgents({ roo: {} });

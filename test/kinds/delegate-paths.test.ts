@@ -44,7 +44,7 @@ async function expectRefused(paths: readonly unknown[]): Promise<void> {
   expect(await countJobs()).toBe(before);
 }
 
-/** What the worker itself makes of such a path, whoever signed it. */
+/** What the worker itself makes of such a path, whichever hub signed it. */
 async function checked(
   allowed: string[],
   repo_root: string,
@@ -78,7 +78,7 @@ test("P-01: a path that goes up, however it is written, is refused by the hub an
     ]);
 });
 
-test("P-01: the audit trail has who asked for each such path, and nobody is blocked", async () => {
+test("P-01: the audit trail has who asked for each such path, and no user is blocked", async () => {
   const { token, id } = await issueToken(stage.hub, { role: "user", tenant_id: "climbers" });
   const asked = {
     token,

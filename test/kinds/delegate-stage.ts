@@ -130,7 +130,7 @@ export function giveTree(dir: string): void {
   }
 }
 
-/** Nobody's own settings, and any owner of a repository will do. */
+/** No user's own settings, and any owner of a repository will do. */
 const gitEnvironment = {
   PATH: process.env["PATH"],
   HOME: "/nonexistent",

@@ -108,7 +108,7 @@ describe("F-50: an upload", () => {
     expect(job.fail_history.at(-1)!.reason).not.toContain("good");
   });
 
-  test("that is redirected is refused, and nobody else is spoken to", async () => {
+  test("that is redirected is refused, and no other server is called", async () => {
     const elsewhere = await canary();
     const { paths } = breakPuts({ kind: "redirect", to: elsewhere.url });
     expect(await run()).toMatchObject(lost);

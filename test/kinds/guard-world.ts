@@ -1,6 +1,6 @@
 /**
  * A small world of its own, in a network namespace where every address and port is free: a web server at a public
- * address, a name server, and on all other addresses a canary that counts whoever connects. Reads cases from standard
+ * address, a name server, and on all other addresses a canary that counts connections. Reads cases from standard
  * input, runs each through the guard, and prints what came of it.
  */
 import { createSocket } from "node:dgram";

@@ -263,7 +263,7 @@ worker.stop(); working.join()`;
     expect([await closed, printed]).toEqual([[0, null], "before\nafter\n"]);
   });
 
-  test("addresses that nobody can have meant are refused, and the error of all that fail names each", async () => {
+  test("addresses that cannot have been meant are refused, and the error of all that fail names each", async () => {
     const code = `
 from writ import Writ, WritError
 one, two = "http://127.0.0.1:1", "http://127.0.0.1:2"

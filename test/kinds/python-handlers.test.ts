@@ -9,7 +9,7 @@ import { startTestHub } from "../support/hub.ts";
 import { hasPython, pythonEnv, pythonNote } from "../support/python.ts";
 import { activeKey } from "../support/worker.ts";
 
-// One slot: a handler that ends its thread would leave nobody for the next job.
+// One slot: a handler that ends its thread would leave no thread for the next job.
 const program = `
 import sys
 from writ import JobError, Worker

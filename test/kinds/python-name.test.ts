@@ -87,7 +87,7 @@ describe.runIf(hasPython)(`two Python processes with one worker id${pythonNote}`
         `^writ: process ${first.child.pid} works as twin on this machine; waiting up to 60 s for it to end; give this worker a worker_id of its own, or stop that process`,
       ),
     );
-    // Nobody would be left to handle its jobs.
+    // No process would be left to handle its jobs.
     await Promise.all(jobs.filter((_, n) => n % 2 === 1).map(({ id }) => writ.wait(id)));
     await end(first);
     const ended = await Promise.all(jobs.map(({ id }) => writ.wait(id)));

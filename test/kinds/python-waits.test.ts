@@ -131,7 +131,7 @@ asyncio.sleep = pause
 def call(*_, deadline, **__):
     if clock.now >= back_at: return {"id": "j", "status": "completed"}
     clock.now = min(clock.now + 30, deadline or 1e9)
-    raise HubUnreachable("nobody is there")
+    raise HubUnreachable("no hub is there")
 
 def tell(wait):
     clock.now = 100.0
@@ -145,13 +145,13 @@ for back_at in (220, 1000):
     tell(lambda: hub.wait_all(["j"], 300)[0])
     tell(lambda: asyncio.run(async_hub.wait("j", 300)))
 tell(lambda: hub.wait("j"))`);
-    const timedOut = "the hub did not show job j within 300 s (nobody is there)";
+    const timedOut = "the hub did not show job j within 300 s (no hub is there)";
     expect(printed).toEqual([
       ...Array(3).fill("completed"),
       `300.0 TIMED_OUT: ${timedOut}`,
       expect.stringContaining(`(${timedOut.replace("300 s", "300.0 s")})`),
       `300.0 TIMED_OUT: ${timedOut}`,
-      "30.0 HUB_UNREACHABLE: nobody is there",
+      "30.0 HUB_UNREACHABLE: no hub is there",
     ]);
   });
 

@@ -73,7 +73,7 @@ function makeCertificate(): void {
   );
 }
 
-/** Refused, and nobody was connected to. */
+/** Refused, and no server was connected to. */
 function expectForbidden(results: readonly (GuardResult & { url: string })[]): void {
   for (const { url, outcome, canaries, bytes } of results) {
     expect({ url, outcome, canaries, bytes }).toEqual({

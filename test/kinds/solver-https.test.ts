@@ -58,7 +58,7 @@ test("a solver comes over https from a host whose authority the worker was given
   expect(await stage.solve(job)).toMatchObject({ status: "completed", result: "by https" });
 });
 
-test("an allowed host with a certificate that nobody vouches for is not fetched from", async () => {
+test("an allowed host with a certificate of an unknown authority is not fetched from", async () => {
   const job = { solver_url: `https://${hostOf(stranger)}/x`, solver_checksum: "4".repeat(64) };
   expect(await stage.solve(job)).toMatchObject({
     status: "failed",

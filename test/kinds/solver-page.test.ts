@@ -22,7 +22,7 @@ afterAll(async () => {
   removeHome(home);
 });
 
-/** The commands of a block, as they stand in the page but for the folder of the checkout and the fixed ports. */
+/** The commands of a block, as they stand in the page except the folder of the checkout and the fixed ports. */
 function commands(block: string, port: number): string {
   const [, code = ""] = /```sh\n([\s\S]*?)```/.exec(readBlock("docs/solvers.md", block)) ?? [];
   return code

@@ -19,7 +19,7 @@ function recordsOf(name: string, before: number): string[] {
       return [publicV4!, "::1"];
     case "mapped.test":
       return [publicV4!, "::ffff:10.0.0.1"];
-    // Public for whoever checks, private for whoever asks again to connect.
+    // Public for the check, private for the second question before connecting.
     case "rebind.test":
       return before === 0 ? [publicV4!] : ["127.0.0.1"];
     default:
@@ -27,7 +27,7 @@ function recordsOf(name: string, before: number): string[] {
   }
 }
 
-/** Answers one question as a name server does, with records that nobody may keep (TTL 0). */
+/** Answers one question as a name server does, with records that must not be kept (TTL 0). */
 export function answerTo(message: Buffer, asked: readonly string[]): { name: string; answer: Buffer } {
   const labels: string[] = [];
   let at = 12;

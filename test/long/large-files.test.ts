@@ -53,7 +53,7 @@ async function remove({ hub, worker }: Place): Promise<void> {
   await hub.remove();
 }
 
-/** A file that takes no room but for a few bytes here and there, which no two places have in common. */
+/** A file that takes no room except for a few bytes here and there, which no two places have in common. */
 function makeFile(name: string, size: number): string {
   const path = join(dir, name);
   const file = openSync(path, "w");

@@ -149,7 +149,7 @@ describe.skipIf(noPostgres !== undefined)(
       expect([code, stderr]).toEqual([0, ""]);
       Object.assign(newEnv, { WRIT_DATABASE_URL: url, WRIT_KEYS_DIR: join(old.home, "keys") });
 
-      // Whoever shows a certificate that the worker does not trust learns nothing from it.
+      // A server with a certificate that the worker does not trust learns nothing from it.
       const stranger = await startStranger();
       const closed = `127.0.0.1:${await freePort()}`;
       await using wrong = await forward(old, ["--to", stranger.url, "--to-grpc", closed]);

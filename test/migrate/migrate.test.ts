@@ -209,7 +209,7 @@ describe.skipIf(noPostgres !== undefined)(`writ migrate${noPostgres ? `: ${noPos
     expect([second.code, second.stdout]).toEqual([0, expect.stringContaining("set WRIT_DATABASE_URL")]);
   });
 
-  test("leaves the source as it is but for its mark, which can be taken back", async () => {
+  test("leaves the source as it is except for its mark, which can be taken back", async () => {
     const home = await smallHome();
     const sqlite = join(home, "writ.sqlite");
     const contents = () => {

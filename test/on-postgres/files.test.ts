@@ -19,5 +19,5 @@ test("every test of a hub runs on PostgreSQL too, or has a reason not to", () =>
   for (const pattern of patterns) expect(globSync(pattern, { cwd }), pattern).not.toEqual([]);
 });
 
-// The projects that run them are left out of vitest.config.ts then, which nobody would see.
+// The projects that run them are left out of vitest.config.ts then, which no failure would show.
 if (noPostgres !== undefined) test.skip(`the tests of hubs run on PostgreSQL: ${noPostgres}`, () => {});

@@ -1,6 +1,6 @@
 /**
  * Which test files run a second time, with the databases of their hubs in PostgreSQL. Every file in the folders of
- * `foldersOnBoth` is here or there, but for those that start PostgreSQL themselves; a test compares.
+ * `foldersOnBoth` is here or there, except those that start PostgreSQL themselves; a test compares.
  */
 
 export const foldersOnBoth = ["test/http", "test/hub", "test/faults", "test/e2e"];

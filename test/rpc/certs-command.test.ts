@@ -35,7 +35,7 @@ test.each([
   [["issue", "--user", "alice"], /--out/],
   [["revoke"], /give either a serial number or --user NAME/],
   [["revoke", "xyz"], /serial number has up to 64 hex digits/],
-  [["revoke", "--user", "nobody"], /no certificate was issued for nobody/],
+  [["revoke", "--user", "no-user"], /no certificate was issued for no-user/],
 ])("writ certs %j is refused in one line", async (args, message) => {
   const out = args.indexOf("x");
   const said = await writ(...args.map((word, at) => (at === out ? join(folder, "refused") : word)));

@@ -196,7 +196,7 @@ export function childNamed(name: string): number {
   return Number(found);
 }
 
-/** A dead process has no command line any more, even while nobody has waited for it. */
+/** A dead process has no command line any more, even before its parent has waited for it. */
 function commandLine(pid: string): string {
   return readText(`/proc/${pid}/cmdline`);
 }

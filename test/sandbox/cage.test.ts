@@ -87,7 +87,7 @@ cageTest("exit codes and signals come back as they were", async () => {
   expect(await runScript(stage, "kill -SEGV $$")).toMatchObject({ exitCode: null, signal: "SIGSEGV" });
 });
 
-cageTest("a job is nobody, without groups, capabilities or a way to get them", async () => {
+cageTest("a job is the user nobody, without groups, capabilities or a way to get them", async () => {
   const { stdout } = await runScript(stage, "id -u; id -g; id -G; cat /proc/self/status");
   expect(stdout).toMatch(/^65534\n65534\n65534\n/);
   for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {

@@ -21,7 +21,7 @@ import {
 const stage = setStage();
 let marks = 0;
 
-/** A number of seconds that nobody else sleeps for, so that its sleepers can be found. */
+/** A number of seconds that no other process sleeps for, so that its sleepers can be found. */
 function mark(): string {
   marks += 1;
   return `${100_000 + (process.pid % 10_000)}.${String(marks).padStart(3, "0")}`;
@@ -65,16 +65,13 @@ cageTest("daemons do not outlive the job that left them", async () => {
   expect(processesWith(seconds)).toEqual([]);
 });
 
-cageTest(
-  "whoever kills the pid that is announced ends the whole cage, as the lease's guard does",
-  async () => {
-    const seconds = mark();
-    const { running } = await startUntilReady(stage, `${daemons(seconds)} sleep ${seconds}`);
-    process.kill(running.pid, "SIGKILL");
-    expect(await running.exited).toMatchObject({ signal: "SIGKILL" });
-    expect(processesWith(seconds)).toEqual([]);
-  },
-);
+cageTest("killing the pid that is announced ends the whole cage, as the lease's guard does", async () => {
+  const seconds = mark();
+  const { running } = await startUntilReady(stage, `${daemons(seconds)} sleep ${seconds}`);
+  process.kill(running.pid, "SIGKILL");
+  expect(await running.exited).toMatchObject({ signal: "SIGKILL" });
+  expect(processesWith(seconds)).toEqual([]);
+});
 
 cageTest(
   "when the launcher dies its jobs are lost and gone, and the next job gets a new launcher",

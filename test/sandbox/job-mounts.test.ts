@@ -17,7 +17,7 @@ import { type JobMount, SandboxUnavailable } from "../../src/sandbox/sandbox.ts"
 import { cageTest, isOrdinaryUser, planJob, rootTest, runJob, runScript, setStage } from "./cage-stage.ts";
 
 const stage = setStage();
-/** Somebody else, or without root the user who runs the worker: on the host a job is nobody else then. */
+/** Somebody else, or without root the user who runs the worker: on the host a job is that user then. */
 const alice = isOrdinaryUser()
   ? { uid: process.getuid!(), gid: process.getgid!() }
   : { uid: 1234, gid: 2345 };
@@ -98,7 +98,7 @@ rootTest("an owner that is not the source's is refused", async () => {
 });
 
 ownerTest(
-  "a repository is read-only at its own path but for a folder, where the job writes as its owner",
+  "a repository is read-only at its own path, except a folder where the job writes as its owner",
   async () => {
     const repo = makeRepo();
     const src = join(repo, "src");

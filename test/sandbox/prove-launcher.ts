@@ -72,10 +72,10 @@ export function proveLauncher({
   });
 
   const noUser = noCage ?? userObstacle();
-  const whoever = "whichever call fails, a job has every protection or does not run";
-  proveTogether(whoever, [noCage, noStrace, noCompiler], () => expectNoHalfCage([...errors]));
+  const claim = "whichever call fails, a job has every protection or does not run";
+  proveTogether(claim, [noCage, noStrace, noCompiler], () => expectNoHalfCage([...errors]));
   // Calls that fail in one way more or less are no news after the sweep as root; other calls are.
-  proveTogether(`without root, ${whoever}`, [noUser, noStrace, noCompiler], () =>
+  proveTogether(`without root, ${claim}`, [noUser, noStrace, noCompiler], () =>
     expectNoHalfCage(["--user", "EPERM"]),
   );
 
@@ -88,7 +88,7 @@ export function proveLauncher({
       expect(status, stderr).toBe(0);
       const { naive, door, rounds } = JSON.parse(stdout);
       expect(door).toMatchObject({ tries: racingOpens, escapes: 0 });
-      // The race was there: it gave both answers, and whoever looks first and opens afterwards lost it.
+      // The race was there: it gave both answers, and a program that looks first and opens afterwards lost it.
       expect(door.opened).toBeGreaterThan(0);
       expect(door.refused).toBeGreaterThan(0);
       expect(rounds).toBeGreaterThan(1_000);

@@ -8,7 +8,7 @@ import type { Isolation } from "../../src/sandbox/sandbox.ts";
 import { obstacle, userId as uid, userObstacle } from "./cage-stage.ts";
 
 userTest(
-  "an ordinary user's job is nobody, sees no home and no other process, and gets no namespace",
+  "an ordinary user's job is the user nobody, sees no home and no other process, and gets no namespace",
   async () => {
     const script = "id -u; ls ~ /home; cat /proc/1/environ; kill -9 -1; unshare -Ur true; echo still there";
     const { stdout, isolation } = await runAsUser([], script);

@@ -165,7 +165,7 @@ export function describeEndings(create: () => StoreUnderTest): void {
       });
     });
 
-    it("O-48 charges a job that is allowed one attempt, because nobody knows that it had not begun", async () => {
+    it("O-48 charges a job that is allowed one attempt, because it may have begun", async () => {
       const id = await scene().submit({ ...ahead, maxAttempts: 1 });
       await claimAhead();
       scene().nowMs += leaseMs;

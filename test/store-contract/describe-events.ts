@@ -23,7 +23,7 @@ export function describeEvents(create: () => StoreUnderTest): void {
       expect(await scene().store.readEvents({ afterSeq: 0, limit: 9 })).toEqual([]);
     });
 
-    it("numbers the events of a job without a gap, in order, whoever writes them", async () => {
+    it("numbers the events of a job without a gap, in order, whichever hub writes them", async () => {
       const claimed = await scene().submitAndStart();
       await scene().submit();
       await scene().store.recordEvents({ events: [stale(claimed.job.id), stale(scene().newId())] });

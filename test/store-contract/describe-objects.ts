@@ -157,7 +157,7 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect(await find()).toMatchObject({ id: second.id });
     });
 
-    it("O-01: that were replaced by the same bytes go at once: whoever names them gets the new ones", async () => {
+    it("O-01: that were replaced by the same bytes go at once: a job that names them gets the new ones", async () => {
       const named = await stored();
       const input = { folder_id: key.folderId, object_key: key.objectKey, sha256 };
       await scene().submit({ tenantId: "acme", inputs: [input] });
@@ -166,7 +166,7 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect(await find()).toMatchObject({ id: again });
     });
 
-    it("O-01: never change once they have arrived: whoever comes later is given the first", async () => {
+    it("O-01: never change once they have arrived: a later upload is given the first", async () => {
       const one = upload({ size: null, sha256: null });
       await open(one);
       await reserve(one.id, 20);
@@ -183,7 +183,7 @@ export function describeObjects(create: () => StoreUnderTest): void {
       expect(await used()).toEqual([first?.size]);
     });
 
-    it("O-01: are those that were the last to arrive, also if they were announced before", async () => {
+    it("O-01: are those that were the last to arrive, even if they were announced before", async () => {
       const [early, late] = [upload(), upload({ sha256: "b".repeat(64) })];
       await open(early, late);
       await arrive(late.id, { sha256: "b".repeat(64) });

@@ -10,7 +10,7 @@ export function describeQueues(create: () => StoreUnderTest): void {
     const pause = (type: string, paused: boolean) =>
       scene().store.setQueuePaused({ type, paused, nowMs: scene().nowMs, origin });
 
-    it("give nothing of a paused type until it is resumed, and then wake whoever waits", async () => {
+    it("give nothing of a paused type until it is resumed, and then wake waiting claims", async () => {
       const id = await scene().submit();
       await pause("build", true);
       expect(await scene().claimIds(1)).toEqual([]);

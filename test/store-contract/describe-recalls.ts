@@ -25,7 +25,7 @@ export function describeRecalls(create: () => StoreUnderTest): void {
     const recall = (leaseKeyId: string | null, limit = 10) =>
       scene().store.recallJobs({ leaseKeyId, reason: "revoked", rules: scene().rules, limit, origin: null });
 
-    it("are those of the key, and those whose key nobody knows", async () => {
+    it("are those of the key, and those whose key is unknown", async () => {
       const [mine, other, unknown] = [await claimWith("a"), await claimWith("b"), await claimWith(null)];
       expect(mine.job.leaseKeyId).toBe("a");
       expect(await recall("a")).toEqual({ recalled: 2, ended: 0, more: false });
@@ -63,7 +63,7 @@ export function describeRecalls(create: () => StoreUnderTest): void {
       expect((await claimWith("a")).job).toMatchObject({ id, attempt: 1_001 });
     });
 
-    it("count for nobody any more, and their worker is told", async () => {
+    it("count for no worker any more, and their worker is told", async () => {
       const claimed = await claimWith("a", "w7");
       await recall("a");
       expect(await scene().change(claimed, resultOf("{}"))).toMatchObject({

@@ -48,7 +48,7 @@ export function describeResponse(create: () => StoreUnderTest): void {
       expect(await status()).toBe("active");
     });
 
-    it("A4: of one tenant stops that tenant's jobs and workers, over a restart, and nobody else's", async () => {
+    it("A4: of one tenant stops that tenant's jobs and workers, over a restart, and no other tenant's", async () => {
       const tenant = { tenantId: "evil", nowMs: scene().nowMs, origin };
       const stop = () => scene().store.lockTenant({ ...tenant, reason: "a storm", userId: null });
       await scene().submit({ tenantId: "evil" });

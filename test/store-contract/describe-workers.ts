@@ -237,7 +237,7 @@ export function describeWorkers(create: () => StoreUnderTest): void {
       expect(events[0]!.details).toEqual({ worker_id: "w1", name: null, ...why });
     });
 
-    it("A1: belong to the tenant that registered or enrolled them, whoever comes first", async () => {
+    it("A1: belong to the tenant that registered or enrolled them, whichever comes first", async () => {
       const { store, nowMs } = scene();
       const of = (tenantId: string | null) => ({ facts: { ...plainWorker, tenantId } });
       const owner = (workerId: string) => store.getWorkerOwner({ workerId, nowMs });

@@ -182,7 +182,7 @@ describe.skipIf(noPostgres !== undefined)(
       expect(claims.flatMap(({ claimed }) => claimed)).toHaveLength(7);
     });
 
-    test("the end of a job wakes claims at a tenant's limit, also if another store has filled its place meanwhile", async () => {
+    test("the end of a job wakes claims at a tenant's limit, even if another store has filled its place meanwhile", async () => {
       const other = await scene().openAnother();
       for (let made = 0; made < 4; made++) await scene().submit();
       const quota = { max_running: 2 };
@@ -242,6 +242,6 @@ describe.skipIf(noPostgres !== undefined)(
 );
 
 function loggedIn({ nowMs }: Scene) {
-  const nobody = { tenantId: null, jobId: null, ownerId: null, origin: null };
-  return { event: "LOGIN_SUCCESS" as const, ts: nowMs, ...nobody, details: {} };
+  const noCaller = { tenantId: null, jobId: null, ownerId: null, origin: null };
+  return { event: "LOGIN_SUCCESS" as const, ts: nowMs, ...noCaller, details: {} };
 }

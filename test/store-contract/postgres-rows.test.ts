@@ -3,7 +3,7 @@ import { noPostgres, withClient } from "../support/postgres-cluster.ts";
 import { postgresUnderTest } from "./postgres-under-test.ts";
 import { Scene } from "./scene.ts";
 
-describe.skipIf(noPostgres !== undefined)("rows of PostgreSQL that nobody needs any more", () => {
+describe.skipIf(noPostgres !== undefined)("rows of PostgreSQL that are no longer needed", () => {
   const under = postgresUnderTest();
   let scene: Scene;
   beforeEach(async () => {

@@ -124,7 +124,7 @@ describe.skipIf(noPostgres !== undefined)(
       },
     );
 
-    test("O-06: equal submissions at two hubs are one job, also if claims wait at both", async () => {
+    test("O-06: equal submissions at two hubs are one job, even if claims wait at both", async () => {
       const other = await scene().openAnother();
       await park("c1");
       expect((await other.claimJobs(claim("c2"))).claimed).toEqual([]);

@@ -238,6 +238,6 @@ async function submitUntilKilled(path: string, round: number, whileMs: number): 
     output += text;
   });
   await once(child, "close");
-  // The last line may be half written; then nobody has heard of it.
+  // The last line may be half written; then no caller has heard of it.
   return output.split("\n").slice(0, -1);
 }

@@ -5,7 +5,7 @@ import type { Store } from "../../src/store/store.ts";
 /** A driver under test: an empty database that can be opened, more than once at a time, and changed behind its back. */
 export type StoreUnderTest = {
   open(): Promise<Store>;
-  /** For whoever checks the audit trail without a hub. */
+  /** For checking the audit trail without a hub. */
   openAuditReader(): Promise<AuditReader>;
   tamper: Tamper;
   remove(): Promise<void>;
@@ -54,7 +54,7 @@ export const tamperVerbs = [
   "dropOutput",
 ] as const satisfies (keyof Tamper)[];
 
-/** The fields of a record that its seal covers beside the document, but for the queue. */
+/** The fields of a record that its seal covers beside the document, except the queue. */
 export type SealedField =
   | "tenantId"
   | "userId"

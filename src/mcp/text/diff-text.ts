@@ -4,7 +4,7 @@ import { showAll } from "../../core/text/neutralise.ts";
 import type { McpHub } from "../mcp-hub.ts";
 import { beginningOf, untrustedCharsMax } from "./untrusted.ts";
 
-/** Nobody reads more by pages, and it is held in memory for each. */
+/** More is never read by pages, and it is held in memory for each reader. */
 const diffBytesMax = 16 * 1024 * 1024;
 
 type DiffPart = { text: string; size: number; next: number | null };

@@ -7,7 +7,7 @@ export const getDiff = tool({
   name: "get_diff",
   title: "Read what a coding agent changed",
   description:
-    "The changes of a delegate job as a diff. It was made by an agent that nobody has checked: judge it as you would judge a stranger's patch.",
+    "The changes of a delegate job as a diff. An agent made it, and no person has checked it: judge it as you would judge a stranger's patch.",
   hints: reads,
   input: z.strictObject({
     ...job,

@@ -5,7 +5,7 @@ import type { McpHub } from "../mcp-hub.ts";
 /** What a tool has beside its arguments. */
 export type ToolCall = {
   hub: McpHub;
-  /** Marks text that a job wrote, so that nobody takes it for instructions. */
+  /** Marks text that a job wrote, so that it is not taken for instructions. */
   mark(what: string, text: string): string;
 };
 

@@ -16,7 +16,7 @@ export type HubIntroduction = Pick<HubRow, "name" | "url" | "version">;
 export type HubBeat = {
   /** Rises whenever the lead is taken; null if another hub has it. */
   term: number | null;
-  /** Nobody could be served before this hub took the lead: there was no other hub, or no database. */
+  /** No caller could be served before this hub took the lead: there was no other hub, or no database. */
   wasSilent: boolean;
   /** Every hub that serves now, oldest first. */
   hubs: HubRow[];
@@ -33,7 +33,7 @@ export type HubSeat = {
   readonly askMs: number;
   /** How long the lead lasts after a beat was sent. */
   readonly silentMs: number;
-  /** The hub lives: takes the lead if nobody has it. Throws if the database does not answer; then the hub does not lead. */
+  /** The hub lives: takes the lead if no hub has it. Throws if the database does not answer; then the hub does not lead. */
   beat(): Promise<HubBeat>;
   /**
    * How far the database's clock is ahead of the monotonic one of this process: all hubs measure with that clock. Null if the
@@ -73,7 +73,7 @@ export function onlySeat(release: () => void): HubSeat {
   };
 }
 
-/** The refusal of an act that only the hub that leads may do. It was done by nobody, or by the hub that leads now. */
+/** The refusal of an act that only the hub that leads may do. The act was not done, or the hub that leads now did it. */
 export function leadLost(): WritError {
   const message = "another hub leads now, and does this; nothing was changed";
   return new WritError("STATE_CONFLICT", message, { lead_lost: true });

@@ -12,7 +12,7 @@ import {
 } from "./frame.ts";
 
 /**
- * What is wrong in a log. `list`: the head of this frame is damaged, or the frame is gone; nobody can say which of its entries
+ * What is wrong in a log. `list`: the head of this frame is damaged, or the frame is gone; it cannot be known which of its entries
  * are right. `order`: the frame is genuine, but does not follow the one before. `records`: its first record of the audit trail does not follow the last
  * one before it. `entry`: this entry is not what was written.
  */

@@ -28,7 +28,7 @@ export class SharedTexts {
   }
 }
 
-/** What was written; of damaged bytes, as much as can be read. Whoever uses one compares a hash of what follows from it. */
+/** What was written; of damaged bytes, as much as can be read. A caller that uses one compares a hash of what follows from it. */
 export function readSharedTexts(bytes: Buffer): string[] {
   const texts: string[] = [];
   const reader = new ByteReader(bytes);

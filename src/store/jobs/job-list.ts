@@ -101,12 +101,12 @@ export type JobIdPage = Pick<JobPage, "nextBefore"> & { ids: string[] };
 
 /** A filter that no index serves looks at no more jobs than this in one call, so that it never takes long. */
 export const lookedJobsMax = 20_000;
-/** A count ends here: nobody reads a longer number to the end. */
+/** A count ends here: a longer number is of no use to a reader. */
 export const countedJobsMax = 10_000;
 /** What one page reads at most: below the 4 MiB that a gRPC client accepts by default. */
 export const pageBytesMax = 2 * 1024 ** 2;
 
-/** Counting stops here, because nobody needs the exact length of a longer queue. */
+/** Counting stops here, because the exact length of a longer queue is of no use. */
 export const aheadMax = 100_000;
 
 /** Clocks are set, so that a job may be some time older or newer than its neighbours. */

@@ -32,7 +32,7 @@ function count({ book, notice }: Memory, queue: Queue, counts: CountChanges): vo
 const wokenQueuesMax = 1_000;
 
 /**
- * A tenant with a limit of running jobs may take one more, so workers that wait for its queues must be told. Also if it was
+ * A tenant with a limit of running jobs may take one more, so workers that wait for its queues must be told. Even if it was
  * not at its limit: another transaction may have filled the last place meanwhile, of which the book does not know yet,
  * and a claim that found it full waits until it is told.
  */

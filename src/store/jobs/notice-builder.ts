@@ -74,7 +74,7 @@ export class NoticeBuilder {
     this.#observed.length = mark.observed;
   }
 
-  /** The notice, or null if the commit concerns nobody; the builder is empty afterwards. */
+  /** The notice, or null if no claim, worker or watcher is concerned; the builder is empty afterwards. */
   take(previousSeq: number, lastSeq: number): CommitNotice | null {
     const lists = [this.#ready, this.#signals, this.#workers, this.#jobs];
     const silent = lastSeq === previousSeq && lists.every(({ length }) => length === 0);

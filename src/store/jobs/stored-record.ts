@@ -9,7 +9,7 @@ export const recordFields = Object.keys(columnOf) as StoredField[];
 
 /**
  * The record in a row. Written out field by field: an object that is given so many fields by their names becomes a
- * dictionary, and whoever copies it later pays for that, ten microseconds each time. Why: ADR 0091.
+ * dictionary, and each copy made of it later costs ten microseconds more. Why: ADR 0091.
  */
 export function readRecord(values: RecordRow, queueKey: string): JobRecord {
   const row = values as readonly never[];

@@ -82,7 +82,7 @@ export function answerRepeat(
   index: number,
   known: KnownJob | null,
 ): { job: Accepted } | { refusal: SubmitOutcome } {
-  // A colleague's job is named to nobody, not even to somebody who guesses its key and its request.
+  // Another user's job is never named, not even to a caller who guesses its key and its request.
   if (known !== null && known.userId !== job.userId) {
     return { refusal: { kind: "mismatch", index, jobId: null } };
   }

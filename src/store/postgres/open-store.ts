@@ -69,7 +69,7 @@ export async function openPostgresStore({
   );
   const call = (name: ActName, input: unknown): Promise<unknown> => {
     if (name === "unparkClaim") return unpark(shared, input as { claimId: string });
-    // Whoever looks again is told first of what another transaction has leased to it meanwhile.
+    // A claim that looks again first receives what another transaction has leased to it meanwhile.
     if (name === "claimJobs")
       return writer.call(name, input).finally(() => shared.handedOver((input as ClaimInput).parkAs));
     if (!isReadAct(name)) return writer.call(name, input);
@@ -95,7 +95,7 @@ export async function openPostgresStore({
   };
 }
 
-/** Jobs may be on their way to it: it is told of them before it has left, so that nobody's are leased to nobody. */
+/** Jobs may be on their way to it: it is told of them before it has left, so that no job is leased to a claim that has gone. */
 async function unpark(shared: SharedState, { claimId }: { claimId: string }): Promise<void> {
   shared.parked.leave(claimId);
   await shared.handedOver(claimId);

@@ -69,7 +69,7 @@ export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
 
 type Deal = ClaimOutcome & { driver: ClaimDriver; input: ClaimInput; bytes: number };
 
-/** When its turn has come, because the queues of a tenant must cost nobody else anything. */
+/** When its turn has come, because the queues of a tenant must cost other tenants nothing. */
 function openJobs({ book, jobsOf }: ClaimDriver, tenant: Tenant, worker: KindOfWorker): TenantJobs | null {
   const queues = book.claimable(tenant, worker);
   return queues.length === 0 ? null : jobsOf({ tenant, queues });

@@ -5,7 +5,7 @@ import type { ScheduledOf } from "./summarize-queues.ts";
 /** A queue that is not paused, and how many of its jobs wait. Scheduled ones do not; those to be tried again do. */
 export type WaitingQueue = { facts: QueueFacts; waiting: number };
 
-/** Each is compared with every worker, and a list of more helps nobody. */
+/** Each is compared with every worker, and a longer list is of no use. */
 const queuesMax = 500;
 
 /** The longest queues with waiting jobs; those of paused types are left out. */

@@ -11,7 +11,7 @@ const lookedAtMax = 1_000;
 
 /**
  * Claims that wait in memory for jobs that a later transaction makes claimable. Nothing is lost when one is forgotten
- * here: whoever waits is also woken after each commit, looks again and parks again. Why: ADR 0063, ADR 0084.
+ * here: a waiting claim is also woken after each commit, looks again and parks again. Why: ADR 0063, ADR 0084.
  */
 export class ParkedClaims {
   readonly #claims = new Map<string, ClaimInput>();

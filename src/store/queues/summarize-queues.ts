@@ -6,7 +6,7 @@ export type ScheduledOf = (queue: Queue) => number;
 
 /**
  * One line for each tenant and type, whatever else distinguishes their queues. A paused type without jobs is listed too,
- * for no tenant: otherwise nobody would see why its next job waits.
+ * for no tenant: otherwise the list would not show why its next job waits.
  */
 export function summarizeQueues(book: QueueBook, scheduledOf: ScheduledOf): QueueSummary[] {
   const summaries = new Map<string, QueueSummary>();

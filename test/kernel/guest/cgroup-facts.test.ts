@@ -65,7 +65,7 @@ test("memory: with oom.group all die together", { skip: lacks(...noSwap, "memory
   cgroup.set("memory.oom.group", "1");
   const parent = cgroup.start("sh", "-c", `sleep 1000 & ${hog(160)}; exit 0`);
   assert.deepEqual(await ending(parent), { code: null, signal: "SIGKILL" });
-  await eventually("nobody is left", () => !cgroup.isPopulated());
+  await eventually("no process is left", () => !cgroup.isPopulated());
   assert.ok(cgroup.count("memory.events", "oom_group_kill") > 0);
 });
 

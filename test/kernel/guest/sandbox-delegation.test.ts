@@ -67,7 +67,9 @@ test("a worker that is alone in its cgroup makes room for its jobs below it", { 
   await service.remove();
 });
 
-test("one that shares its cgroup touches nobody, and uses the root of the hierarchy", { skip }, async () => {
+test("one that shares its cgroup touches no other process, and uses the root of the hierarchy", {
+  skip,
+}, async () => {
   const service = new Cgroup();
   const other = service.start("/bin/sleep", "600");
   await eventually("it runs", () => service.pids().length > 0);

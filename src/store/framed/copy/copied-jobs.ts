@@ -16,7 +16,7 @@ import { keepTimeline } from "../log/event-frames.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 import type { FrameWriter } from "./frame-writer.ts";
 
-/** The line of a job whose seal does not hold names no job, so that nobody takes it for what was accepted. */
+/** The line of a job whose seal does not hold names no job, so that it is not taken for what was accepted. */
 export const noJob = "00000000-0000-0000-0000-000000000000";
 
 type Target = { sql: Connection; macKey: Buffer; names: Names; frames: FrameWriter };

@@ -13,7 +13,7 @@ const keptBytesMax = 32 * 1024 ** 2;
 
 /**
  * `kept`: the bytes that were written. `removed`: retention has taken them. `damaged`: they are others. `unlisted`: the head of the
- * frame is damaged or gone, or the texts that its entries share are, so that nobody can say.
+ * frame is damaged or gone, or the texts that its entries share are, so that it cannot be known.
  */
 type FoundState = "kept" | "removed" | "damaged" | "unlisted";
 type FoundEntry = { state: FoundState; text: string };

@@ -6,8 +6,8 @@ import { readFrameHead, readPayload, removePayload, replacePayload } from "./fra
 type RemovedEntry = { frame: number; payload: PayloadName; place: number };
 
 /**
- * Overwrites entries with zeros where they are; a payload of nothing else is dropped. Heads keep the hashes, so that whoever
- * checks the frame finds them removed and not missing.
+ * Overwrites entries with zeros where they are; a payload of nothing else is dropped. Heads keep the hashes, so that a check
+ * of the frame finds them removed and not missing.
  */
 export function removeEntries(context: Context, entries: RemovedEntry[]): void {
   const { sql, frames } = context;

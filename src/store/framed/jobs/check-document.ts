@@ -3,7 +3,7 @@ import type { JobEntry } from "./job-entry.ts";
 
 /**
  * The document of a job, and whether it is the one that was accepted, together with what decides who runs it. `unknown`: the head of
- * its frame is damaged, so nobody can say which of its entries are right.
+ * its frame is damaged, so it cannot be known which of its entries are right.
  */
 export function checkDocument(
   { frame, frames }: Pick<Context, "frames"> & Partial<Pick<Context, "frame">>,

@@ -45,7 +45,7 @@ export function recallJobs(
   return { recalled: held.length, ended, more: held.length === limit };
 }
 
-/** Raises the fence of jobs that nobody holds, so that no future attempt has the number of an earlier one. */
+/** Raises the fence of jobs that no worker holds, so that no future attempt has the number of an earlier one. */
 export function raiseAttempts(context: Context, { by }: { by: number }): { raised: number } {
   changeRows(context);
   return { raised: context.sql.run("UPDATE jobs SET attempt = attempt + ? WHERE status = 0", by) };

@@ -33,7 +33,7 @@ export function findBrokenSeals(path: string, macKey: Buffer, most: number): Sea
   }
 }
 
-/** Those of the table as they are now, and those whose rows nobody has written yet. */
+/** Those of the table as they are now, and those whose rows are not yet written. */
 function* allJobs(context: Context): Generator<JobEntry> {
   const rows = context.sql.rowStatement(`SELECT ${rowList} FROM jobs ORDER BY seq`).iterate();
   for (const row of rows as unknown as Iterable<RowValues>)

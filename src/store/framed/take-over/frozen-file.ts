@@ -12,7 +12,7 @@ export type FrozenFile = {
 };
 
 /**
- * Moves everything of a database into its one file and lets nobody write to it until it is released. A file without a log beside it
+ * Moves everything of a database into its one file and lets no process write to it until it is released. A file without a log beside it
  * can be replaced by a rename: SQLite would take a log that is left there for that of the new file. Any version can use it again
  * afterwards. Why: ADR 0121.
  */

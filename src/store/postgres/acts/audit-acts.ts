@@ -16,7 +16,7 @@ import { eventColumns } from "../log/event-log.ts";
 import { Conditions } from "../reads/conditions.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 
-/** Nobody else numbers or seals events until the transaction ends. */
+/** No other transaction numbers or seals events until this one ends. */
 async function lockLog({ sql }: Transaction): Promise<void> {
   await sql.all(lockLogText);
 }

@@ -23,7 +23,7 @@ export async function addStatistics(
   }
 }
 
-/** Whoever begins a period first, both hubs add to the same row. */
+/** Whichever hub begins a period first, both add to the same row. */
 async function addPeriod(tx: Transaction, { tenantId, lengthMs, start }: Key, added: string): Promise<void> {
   const key = [tenantId ?? "", lengthMs, start];
   tx.send(

@@ -39,12 +39,12 @@ export class ClaimFloors {
     return isOver ? null : floor;
   }
 
-  /** Whether nobody else has written since its queue was read from the beginning. */
+  /** Whether no other store has written since its queue was read from the beginning. */
   isExact({ foreignWrites }: Floor): boolean {
     return foreignWrites === this.#foreignWrites;
   }
 
-  /** A job can be claimed here now. Who reads meanwhile may not have seen it. */
+  /** A job can be claimed here now. A transaction that is already reading may miss it. */
   came(queueId: number, position: Position): void {
     const floor = this.#floors.get(queueId);
     if (floor !== undefined && isBefore(position, floor))

@@ -22,7 +22,7 @@ export async function claimJobs(tx: Transaction, claims: ClaimInput[]): Promise<
     const asked = askFronts(tx, claims);
     // Once the claimable jobs are read, a lockdown waits for this transaction; one that came before them is seen here.
     const locking = driveAct(tx.sql, getLockdown());
-    // Together: if the connection breaks, all of them fail, and one that nobody waits for would end the hub.
+    // Together: if the connection breaks, all of them fail, and a failure that is not awaited would end the hub.
     const [promoted, lockdown] = await Promise.all([promoting, locking]);
     return [promoted, asked, lockdown] as const;
   });

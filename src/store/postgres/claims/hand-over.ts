@@ -31,7 +31,7 @@ export async function handOver(tx: Transaction, nowMs: number): Promise<void> {
     given.add(id);
     tx.work.notice.handOver(id, answer.value.claimed);
   }
-  // Another transaction may have served it meanwhile; then the jobs of this one would be leased to nobody.
+  // Another transaction may have served it meanwhile; then the jobs of this one would be leased to a claim that has gone.
   const { parked } = tx.shared;
   if ([...given].some((id) => !parked.has(id))) throw new MetOthers();
   for (const id of given) tx.shared.handOver(id, tx.ended);

@@ -31,7 +31,7 @@ export async function recallJobs(
   return { recalled: held.length, ended, more: held.length === limit };
 }
 
-/** Raises the fence of jobs that nobody holds, so that no future attempt has the number of an earlier one. */
+/** Raises the fence of jobs that no worker holds, so that no future attempt has the number of an earlier one. */
 export async function raiseAttempts(tx: Transaction, { by }: { by: number }): Promise<{ raised: number }> {
   let raised = 0;
   for (const place of ["ready", "delayed"])

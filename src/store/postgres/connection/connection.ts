@@ -41,7 +41,7 @@ const endingMs = 50;
 
 /**
  * One connection. Statements are sent at once, without a wait for the answers of those before them, and each is prepared
- * once. A lost connection stays lost: whoever holds it opens another. Why: ADR 0079, ADR 0087.
+ * once. A lost connection stays lost: its holder opens another. Why: ADR 0079, ADR 0087.
  */
 export class Connection {
   readonly #client: pg.Client;

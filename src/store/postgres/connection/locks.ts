@@ -1,7 +1,7 @@
 /**
  * Our advisory locks, all in one space. The log (1) is taken last in every transaction; its partitions (2) and migrations
  * (3) by those who change the schema. Every hub shares the lock of the seats (4); until version 0.2 one hub had it alone.
- * The leader has the lead (5). Whoever hears of the commits of others shares the last one (6). Why: ADR 0021, ADR 0083.
+ * The leader has the lead (5). A process that receives the commits of others shares the last one (6). Why: ADR 0021, ADR 0083.
  */
 const space = 1465010516;
 
@@ -15,7 +15,7 @@ const listeners = 6;
 export const lockLogText = `SELECT pg_advisory_xact_lock(${space}, ${log})`;
 export const lockMigrationsText = `SELECT pg_advisory_xact_lock(${space}, ${migrations})`;
 export const takeSeatText = `SELECT pg_try_advisory_lock_shared(${space}, ${seats}) AS free`;
-/** For whoever must be alone with the database. */
+/** For a process that must be alone with the database. */
 export const takeAllSeatsText = `SELECT pg_try_advisory_lock(${space}, ${seats}) AS free`;
 export const takeLeadText = `SELECT pg_try_advisory_lock(${space}, ${lead}) AS free`;
 export const joinListenersText = `SELECT pg_advisory_lock_shared(${space}, ${listeners})`;
@@ -28,8 +28,8 @@ export const markConnectionText = (connection: number): string =>
   `SELECT pg_try_advisory_lock(${connections}, ${connection})`;
 
 /**
- * Those of some connections that the server still has a process for. Processes that wait for their client are ended: nobody
- * sends them anything any more. One that works, or waits for a disk or a standby, is left alone, so that what it commits is
+ * Those of some connections that the server still has a process for. Processes that wait for their client are ended: nothing
+ * is sent to them any more. One that works, or waits for a disk or a standby, is left alone, so that what it commits is
  * as safe as ever.
  */
 export const endConnectionsText = `SELECT objid AS number,

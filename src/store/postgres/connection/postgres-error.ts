@@ -130,7 +130,7 @@ export function nothingStored(error: unknown): WritError {
     : unavailable;
 }
 
-/** A commit was on its way, and nobody can be asked whether it arrived. */
+/** A commit was on its way, and no server can be asked whether it arrived. */
 export function outcomeUnknown(error: unknown): WritError {
   const reason = error instanceof Error ? error.message : String(error);
   return new WritError("STORE_UNAVAILABLE", unknown, {

@@ -11,7 +11,7 @@ export function schemaSteps(): SchemaStep[] {
 /**
  * Migrates the schema and returns its version. Of several hubs that start at once, one does it and the others wait. All
  * steps are one transaction: PostgreSQL takes definitions back like everything else. A step only ever adds what the version
- * before can live with; what nobody uses any more goes one version later, so that hubs can be replaced one by one.
+ * before can live with; what is no longer used goes one version later, so that hubs can be replaced one by one.
  * Why: ADR 0078, ADR 0080.
  */
 export async function migrate(connection: Connection): Promise<number> {

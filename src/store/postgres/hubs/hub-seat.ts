@@ -99,7 +99,7 @@ class PostgresSeat implements HubSeat {
     return best.aheadMs;
   }
 
-  /** Whoever had the lead before may still be writing in its name; the row waits for it. */
+  /** The hub that had the lead before may still be writing as the leader; the row waits for it. */
   async #tryLead(sql: Connection): Promise<{ term: number; wasSilent: boolean } | null> {
     if (!(await sql.first<{ free: boolean }>(takeLeadText))!.free) return null;
     const seen = await sql.first<{ others: number; agoMs: number | null }>(lastSeenText, this.#id);
@@ -147,7 +147,7 @@ async function readClock(sql: Connection): Promise<{ aheadMs: number; tookMs: nu
   return { aheadMs: read!.nowMs - askedAtMs - tookMs / 2, tookMs };
 }
 
-/** A row whose process is no seat any more says only when its hub was last seen; a minute later nobody asks. */
+/** A row whose process is no seat any more says only when its hub was last seen; a minute later no reader needs it. */
 const signText = `WITH gone AS (
     DELETE FROM hubs WHERE id <> $1::uuid AND (pid = pg_backend_pid()
       OR (seen_at < clock_timestamp() - interval '1 minute' AND pid NOT IN ${seatHolders})))
@@ -158,7 +158,7 @@ const hubsText = `SELECT id, name, url, version, round(extract(epoch FROM starte
     pid IN ${leadHolders} AS "isLeader"
   FROM hubs WHERE pid IN ${seatHolders} ORDER BY started_at, id`;
 
-/** Hubs that serve now, beside this one; and when any of them all, also those that are gone, was last seen. */
+/** Hubs that serve now, beside this one; and when any hub, including stopped ones, was last seen. */
 const lastSeenText = `SELECT count(*) FILTER (WHERE id <> $1::uuid AND pid IN ${seatHolders}) AS others,
     extract(epoch FROM clock_timestamp() - max(seen_at)) * 1000 AS "agoMs" FROM hubs`;
 

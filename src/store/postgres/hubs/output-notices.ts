@@ -67,7 +67,7 @@ export class OutputNotices {
       const sql = await Connection.open(this.#settings);
       sql.onLost(() => this.#reopen());
       await sql.listen(channel, (payload) => this.#hear(payload));
-      // What was announced while nobody listened here is not known.
+      // What was announced before this hub listened is not known.
       this.#tell(null);
       return sql;
     } catch {

@@ -18,7 +18,7 @@ export class SeenVersions {
     return this.#through === null || this.#through < version;
   }
 
-  /** Whoever waits has been told to look by itself: what was lost until here does not matter any more. */
+  /** Waiting claims have been told to look again: notices that were lost until here no longer matter. */
   skipTo(version: number): void {
     this.#through = Math.max(version, this.#through ?? 0);
     for (const seen of this.#seen) if (seen <= this.#through) this.#seen.delete(seen);

@@ -5,7 +5,7 @@ export type Committed = {
   /** Null if nothing that hubs share has changed. */
   version: number | null;
   notice: CommitNotice | null;
-  /** Quotas, pauses or lockdowns have changed: whoever waits looks again. */
+  /** Quotas, pauses or lockdowns have changed: waiting claims look again. */
   isSettings: boolean;
 };
 
@@ -94,8 +94,8 @@ export function lookAgain(lastSeq: number): CommitNotice {
 }
 
 function emptyNotice(lastSeq: number): CommitNotice {
-  const nobody = { ready: [], handedOver: [], signals: [], workers: [], jobs: [], observed: [] };
-  return { lastSeq, ...nobody, isAll: false };
+  const nothing = { ready: [], handedOver: [], signals: [], workers: [], jobs: [], observed: [] };
+  return { lastSeq, ...nothing, isAll: false };
 }
 
 function rangesOf(versions: number[]): Range[] {

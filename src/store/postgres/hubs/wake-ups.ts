@@ -18,7 +18,7 @@ type State = { version: number; last: number; listeners: number };
 /**
  * Tells other stores on the database of the commits of this one, and hears of theirs. A message is sent after the commit,
  * on a connection of its own: PostgreSQL lets only one transaction that announces something commit at a time. Nothing
- * depends on a message: a version that nobody has told of is noticed with the next poll. Why: ADR 0083.
+ * depends on a message: a version whose message was lost is noticed with the next poll. Why: ADR 0083.
  */
 export class WakeUps {
   readonly #settings: ConnectionSettings;
@@ -38,7 +38,7 @@ export class WakeUps {
     this.#hear = hear;
   }
 
-  /** A store that nobody listens to tells nothing either: it is a command, and others notice what it wrote. */
+  /** A store without a listener sends no messages either: it is a command, and others notice what it wrote. */
   start(): void {
     this.#running ??= this.#run();
   }
@@ -78,7 +78,7 @@ export class WakeUps {
       try {
         await this.#poll(signal);
       } catch {
-        // The database is away. Whoever calls the store is told so; this waits until it is back.
+        // The database is away. Callers of the store get that error; this waits until it is back.
         this.#others = 0;
         await this.#drop();
       }

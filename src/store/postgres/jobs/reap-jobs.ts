@@ -36,7 +36,7 @@ export async function reapJobs(
 }
 
 /**
- * After a restart, when nobody could renew, every lease and deadline lasts at least one more full lease. If the clock was
+ * After a restart, when no worker could renew, every lease and deadline lasts at least one more full lease. If the clock was
  * set back meanwhile, no moment that has passed is in the future.
  */
 export async function graceLeases(

@@ -12,7 +12,7 @@ const pageText = `SELECT ${eventColumns}, severity, hash
 
 /** Reads the audit trail of a database as it was at one moment, even while a hub is using it. Why: ADR 0088. */
 export async function openAuditReader(url: string): Promise<AuditReader> {
-  // A whole trail takes long, and whoever checks it may pause in between.
+  // A whole trail takes long, and its reader may pause in between.
   const sql = await openServer({ url, idleInTransactionMs: 0 });
   await sql.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   return {

@@ -19,7 +19,7 @@ export class Readers {
   constructor(settings: ConnectionSettings, pulse: ServerPulse, first: Connection) {
     this.#settings = settings;
     this.#pulse = pulse;
-    // Each is then refused, instead of waiting for a connection that nobody gives back.
+    // Each is then refused, instead of waiting for a connection that is never given back.
     pulse.onSilent(() => {
       for (const wake of this.#waiting.splice(0)) wake();
     });
@@ -79,7 +79,7 @@ export class Readers {
   }
 
   #giveBack(sql: Connection, isSpoiled: boolean): void {
-    // Nobody waits for the end of what is lost: it may take long.
+    // The end of a lost connection is not awaited: it may take long.
     if (sql.isLost || isSpoiled) void sql.close();
     else this.#idle.push(sql);
   }

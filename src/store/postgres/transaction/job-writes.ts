@@ -79,7 +79,7 @@ function placeTexts(textOf: (place: Place) => string): Record<Place, string> {
   return Object.fromEntries(places.map((place) => [place, textOf(place)])) as Record<Place, string>;
 }
 
-/** Each act fills the same columns again and again; whoever fills others than the first so many sends all columns. */
+/** Each act fills the same columns again and again; an act that fills other columns than the first hundred sends all of them. */
 const shapesMax = 100;
 const insertTexts = new Map<string, string>();
 

@@ -76,7 +76,7 @@ export class Lane {
     return this.#sql;
   }
 
-  /** The row must be there before a commit is on its way. One that nobody used for a day was removed. */
+  /** The row must be there before a commit is on its way. One that was not used for a day was removed. */
   async #keepRow(sql: Connection): Promise<void> {
     const nowMs = performance.now();
     if (nowMs - this.#usedAtMs > rowSureMs)

@@ -23,7 +23,7 @@ import { type JobWrite, type KeptJob, Work } from "./work.ts";
 export type StoreContext = {
   readonly shared: SharedState;
   readonly macKey: Buffer;
-  /** Of the lead of this hub; null while another one leads, undefined for whoever is no hub. */
+  /** Of the lead of this hub; null while another one leads, undefined in a process that is no hub. */
   readonly term?: (() => number | null) | undefined;
   /** Runs statements outside of the transaction: at once, and for good. */
   apart<T>(use: (sql: Connection) => Promise<T>): Promise<T>;
@@ -41,7 +41,7 @@ export class Transaction {
   readonly work = new Work();
   /** It holds the lock of the log from the beginning: what it reads is exact, and stays so. */
   readonly isExact: boolean;
-  /** Resolves when it is over, and whoever had to be told of it has been told. */
+  /** Resolves when it is over and the claims and hubs that it concerns have been notified. */
   readonly ended: Promise<void>;
   /** New queues of this transaction, by their keys. */
   readonly newQueues = new Map<string, number>();
@@ -86,14 +86,14 @@ export class Transaction {
     return answer;
   }
 
-  /** Throws if this hub does not lead. Until the transaction ends, nobody else takes the lead. */
+  /** Throws if this hub does not lead. Until the transaction ends, no other hub takes the lead. */
   async requireLead(): Promise<void> {
     if (this.context.term === undefined) return;
     const held = await this.sql.first("SELECT 1 FROM leader WHERE term = $1 FOR SHARE", this.context.term());
     if (held === null) throw leadLost();
   }
 
-  /** Sends a statement whose answer nobody needs, but for its failure. */
+  /** Sends a statement of whose answer only a failure matters. */
   send(text: string, ...values: SqlValue[]): void {
     const sent = this.sql.run(text, ...values);
     sent.catch(() => {});

@@ -55,7 +55,7 @@ export class Work {
     this.events.push(eventRow(event));
   }
 
-  /** Collects a change of a job and everything that follows from it, but for what the book is told. */
+  /** Collects a change of a job and everything that follows from it, except the queue-index update. */
   change(kept: KeptJob | null, effects: Effects, queueId: number): KeptJob {
     const { after, readiness, dueAt, events, counts } = effects;
     for (const event of events) this.log(event);

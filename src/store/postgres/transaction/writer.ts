@@ -83,7 +83,7 @@ export class Writer {
 
   /** What is asked for in one turn of the event loop goes together. */
   #enqueue(requests: Request[]): void {
-    // Also if some wait already: they may be of a kind that has all its lanes, while others are free.
+    // Even if some wait already: they may be of a kind that has all its lanes, while others are free.
     if (!this.#isScheduled) queueMicrotask(() => this.#dispatch());
     this.#isScheduled = true;
     for (const request of requests) {
@@ -148,7 +148,7 @@ export class Writer {
     }
   }
 
-  /** Who meets others again and again does it under the lock of the log, where nobody else can write. */
+  /** After repeated conflicts the act runs under the lock of the log, where no other transaction can write. */
   async #transact(lane: Lane, group: Request[], ended: Promise<void>): Promise<void> {
     const isExact = group.length === 1 && group[0]!.tries > 1;
     const { answers, tx, finished } = await lane.transact(
