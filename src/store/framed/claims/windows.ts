@@ -13,7 +13,7 @@ type Refill = (queue: Queue, limit: number) => Candidate[];
 
 /**
  * The front of every queue, so that a claim reads no index. A window that is not whole has the best jobs of its queue and not all of
- * them; it is filled again when it is empty. Why: ADR 0116.
+ * them; it is filled again when it has fewer than are asked for. Why: ADR 0116.
  */
 export class Windows {
   readonly #windows = new Map<number, Window>();
@@ -23,9 +23,9 @@ export class Windows {
     this.#refill = refill;
   }
 
-  /** At most `limit` of the best claimable jobs, best first. */
+  /** At most `limit` of the best claimable jobs, best first. Fewer are all that the queue has. */
   front(queue: Queue, limit: number): Candidate[] {
-    const window = this.#windowOf(queue);
+    const window = this.#windowOf(queue, limit);
     const found: Candidate[] = [];
     for (let priority = priorities; priority >= 0 && found.length < limit; priority--) {
       const list = window.lists[priority];
@@ -76,9 +76,9 @@ export class Windows {
     this.#windows.clear();
   }
 
-  #windowOf(queue: Queue): Window {
+  #windowOf(queue: Queue, wanted: number): Window {
     const known = this.#windows.get(queue.id);
-    if (known !== undefined && (known.size > 0 || known.isWhole)) return known;
+    if (known !== undefined && (known.size >= wanted || known.isWhole)) return known;
     const jobs = this.#refill(queue, refillJobs);
     const window: Window = { lists: [], heads: [], size: 0, isWhole: jobs.length < refillJobs };
     for (const job of jobs) insert(window, job);
