@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { fastOnFrames } from "./test/on-frames/files.ts";
 import { fastOnPostgres, heavyOnPostgres, onPostgres } from "./test/on-postgres/files.ts";
 import { LongestFirst } from "./test/run/longest-first.ts";
 import { noPostgres } from "./test/support/postgres-cluster.ts";
@@ -76,11 +75,6 @@ export default defineConfig({
         ...inThreeProcesses,
       }),
       project("heavy", 2, { ...inPairs, include: heavy, exclude: [] }),
-      project("frames fast", 0, {
-        include: fastOnFrames,
-        setupFiles: ["test/on-frames/use-frames.ts"],
-        ...inTwoProcesses,
-      }),
       ...(noPostgres === undefined
         ? [
             project("postgres fast", 0, { ...withPostgres, include: fastOnPostgres, ...inTwoProcesses }),

@@ -1,7 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** `frames` is SQLite with group frames; with --peers it stands beside rows. */
-const stores = ["sqlite", "frames", "postgres"] as const;
+const stores = ["sqlite", "postgres"] as const;
 export type StoreName = (typeof stores)[number];
 
 export type BenchOptions = {

@@ -19,22 +19,20 @@ import { openWorkloads, type Workload } from "./guard/workloads.ts";
  * What a job costs in figures that are the same on every machine: SQL statements, syncs, messages between threads, and
  * bytes on the wire. It fails if one of them has risen above what bench/guard.json says. System calls and allocated
  * memory are shown beside them and not checked. Why: ADR 0058.
- * Usage: npm run bench -- guard [--update] [--statements] [--frames]
- * With --frames the hub keeps its jobs in group frames; that is only shown.
+ * Usage: npm run bench -- guard [--update] [--statements]
  */
 const actsMin = 15;
 const actsMax = 200;
 const actsOfUpdate = 60;
 const update = process.argv.includes("--update");
 const showStatements = process.argv.includes("--statements");
-const isFramed = process.argv.includes("--frames");
 const names: FigureName[] = ["sql statements", "syncs", "messages between threads", "bytes on the wire"];
 
 type Found = { figures: Figures; least: Counts };
 
 const dir = mkdtempSync(join(tmpdir(), "writ-bench-counts-"));
 const rises: string[] = [];
-const limits: Limits = update || isFramed ? {} : readLimits();
+const limits: Limits = update ? {} : readLimits();
 const ends: (() => Promise<void>)[] = [];
 try {
   const hub = await startCountedHub();
@@ -45,13 +43,13 @@ try {
     const found = await measure(workload);
     tell(workload, found, [await allocated(workload), await countSyscalls(hub.pid, workload)]);
     if (update) limits[workload.name] = found.figures;
-    else if (!isFramed) rises.push(...risesOf(workload.name, found.figures));
+    else rises.push(...risesOf(workload.name, found.figures));
   }
 } finally {
   for (const end of ends.reverse()) await end();
   rmSync(dir, { recursive: true, force: true });
 }
-if (update && !isFramed) writeLimits(limits);
+if (update) writeLimits(limits);
 for (const rise of rises) console.error(`guard: ${rise}`);
 if (rises.length > 0) {
   console.error("guard: `npm run bench -- guard --statements` shows the statements of each job.");
@@ -69,8 +67,7 @@ function startCountedHub() {
   mkdirSync(join(home, "worker"), { recursive: true, mode: 0o700 });
   writeFileSync(join(home, "worker/agents.yaml"), "execution:\n  slots: 2\n", { mode: 0o600 });
   const count = new URL("guard/count.ts", import.meta.url);
-  const form: Record<string, string> = isFramed ? { WRIT_SQLITE_FORM: "frames" } : {};
-  const env = { NODE_OPTIONS: `--import=${count}`, WRIT_BENCH_COUNTS: sockets, ...form };
+  const env = { NODE_OPTIONS: `--import=${count}`, WRIT_BENCH_COUNTS: sockets };
   return startBenchHub(env, home, "up");
 }
 
@@ -87,7 +84,7 @@ async function measure(workload: Workload): Promise<Found> {
     found = lesser(found, figuresOf(difference(after, before), workload.jobs));
     before = after;
     const isEnough =
-      update || isFramed ? act >= actsOfUpdate : risesOf(workload.name, found.figures).length === 0;
+      update ? act >= actsOfUpdate : risesOf(workload.name, found.figures).length === 0;
     if (act >= actsMin && isEnough) break;
   }
   return found!;

@@ -17,7 +17,6 @@ import { compareQueues } from "./peers/queue.ts";
  * With --peers it is measured beside BullMQ, pg-boss and graphile-worker instead, in turns:
  * npm run bench -- queue --peers [--rounds N] [--jobs N] [--figures enqueue,bulk,drain,posts] [--rivals writ,bullmq,...]
  *   [--json] [--save]
- * With --store frames the hub keeps its jobs in group frames, and with --peers it stands beside one that keeps them in rows.
  * With --store postgres the hub keeps its jobs in PostgreSQL. With --peers, pg-boss and graphile-worker use the same server.
  * Why: ADR 0058, ADR 0064.
  */

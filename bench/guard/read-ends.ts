@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { ReadContext } from "../../src/store/framed/reads/read-context.ts";
 import { readEvents } from "../../src/store/framed/reads/read-events.ts";
 import { Connection } from "../../src/store/sqlite/database/connection.ts";
-import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 
 /** Reads the log of a hub beside it, because a question to the hub would be counted. */
 export type Ends = {
@@ -17,18 +16,11 @@ const endsMax = 100_000;
 
 export function openEnds(home: string): Ends {
   const path = join(home, "writ.sqlite");
-  const isFramed = readFileForm(path) === "frames";
   const sql = new Connection(path, 5_000, { isReader: true });
-  const lastText = isFramed
-    ? "SELECT max(last_event) AS seq FROM frames"
-    : "SELECT max(seq) AS seq FROM events";
-  const kindsAfter = (seq: number): string[] =>
-    isFramed
-      ? // Nothing is proven here, so no key is needed.
-        readEvents(new ReadContext(sql, Buffer.alloc(32)), { afterSeq: seq, limit: endsMax }).map(
-          ({ event }) => event,
-        )
-      : sql.all<{ event: string }>("SELECT event FROM events WHERE seq > ?", seq).map(({ event }) => event);
+  const lastText = "SELECT max(last_event) AS seq FROM frames";
+  // Nothing is proven here, so no key is needed.
+  const kindsAfter = (afterSeq: number): string[] =>
+    readEvents(new ReadContext(sql, Buffer.alloc(32)), { afterSeq, limit: endsMax }).map(({ event }) => event);
   return {
     last: () => sql.first<{ seq: number | null }>(lastText)!.seq ?? 0,
     completedAfter(seq) {

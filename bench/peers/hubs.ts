@@ -6,7 +6,6 @@ import { createDatabase, startPostgres } from "./servers.ts";
 /** A hub with the store that a benchmark was asked for; a server that it needs ends with it. */
 export async function startStoredHub(store: StoreName): Promise<BenchHub> {
   if (store === "sqlite") return startBenchHub();
-  if (store === "frames") return startBenchHub({ WRIT_SQLITE_FORM: "frames" });
   needPrograms(["postgres"]);
   const server = await startPostgres();
   const hub = await startBenchHub({ WRIT_DATABASE_URL: await createDatabase(server) });

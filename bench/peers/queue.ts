@@ -10,7 +10,6 @@ const jobsDefault = 10_000;
 const namesOf: Record<StoreName, RivalName[]> = {
   sqlite: ["writ", "bullmq", "bullmq-always", "pg-boss", "graphile", "graphile-batched"],
   // Both forms of the SQLite file, in turns.
-  frames: ["writ-frames", "writ"],
   postgres: ["writ-postgres", "pg-boss", "graphile", "graphile-batched"],
 };
 const posts = "single POSTs by wrk, 64 connections";

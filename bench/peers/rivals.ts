@@ -21,7 +21,6 @@ const processSlots = 32;
 /** The servers that rivals stand on: each is started once in a run, by the first rival that needs it. */
 export const servers = {
   hub: async (): Promise<Server> => hubPlace(await startBenchHub()),
-  "hub on frames": async (): Promise<Server> => hubPlace(await startBenchHub({ WRIT_SQLITE_FORM: "frames" })),
   "hub on postgres": async (serve: Serve): Promise<Server> => {
     const database = await serve("postgres");
     const env = { WRIT_DATABASE_URL: await createDatabase(database) };
@@ -38,7 +37,6 @@ type RivalSpec = { server: ServerName; needs: readonly Program[]; open(place: Ri
 
 export const rivals = {
   writ: { server: "hub", needs: [], open: openWrit },
-  "writ-frames": { server: "hub on frames", needs: [], open: openWrit },
   "writ-postgres": { server: "hub on postgres", needs: ["postgres"], open: openWrit },
   bullmq: { server: "redis everysec", needs: ["redis"], open: (place) => openBullMq(place) },
   "bullmq-always": { server: "redis always", needs: ["redis"], open: (place) => openBullMq(place) },

@@ -31,7 +31,7 @@ const copied = [
   "templates",
   "src/jobs",
   "src/store/postgres/database/migrations",
-  "src/store/framed/schema.sql",
+  "src/store/framed/migrations",
   "src/store/sqlite/database/migrations",
 ];
 const say = (line) => process.stderr.write(`writ: ${line}\n`);

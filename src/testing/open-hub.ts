@@ -82,14 +82,14 @@ async function openTestDeps(home: string, clock: TestClock): Promise<HubDeps> {
   const settings = await loadHubSettings({ home, flags: {}, env: {} });
   const { database } = placesOf(home, settings);
   if (database.kind !== "file") throw new Error("a test hub keeps its jobs in a file");
-  const { path, newForm } = database;
+  const { path } = database;
   return openDeps({
     home,
     version: manifest.version,
     settings,
     logger: silentLogger,
     clock,
-    openStore: (macKey) => openSqliteInProcess({ path, macKey, newForm, show: showJobs }),
+    openStore: (macKey) => openSqliteInProcess({ path, macKey, show: showJobs }),
   });
 }
 

@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
 import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
+import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
 import { claimJob, type HeldJob } from "../support/jobs.ts";
 import { clockAfter } from "./clock-after.ts";
@@ -93,6 +96,8 @@ export function describeOldHome(open: () => Promise<{ old: OldHome; env: Record<
 
   test("has an audit trail that holds, before and after", async () => {
     await hub.stop({ keepHome: true });
+    const file = join(old.home, "writ.sqlite");
+    if (existsSync(file)) expect(readFileForm(file)).toBe("frames");
     const verdict = await verifyAudit({ home: old.home, env });
     expect(verdict).toMatchObject({ faults: [], unsealed: 0, unchecked: [] });
     expect(verdict.records).toBeGreaterThan(Object.keys(old.made.jobs).length);

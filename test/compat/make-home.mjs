@@ -87,7 +87,8 @@ async function runFunctions(dir, { url, token, until }) {
 
 /** By its own `writ backup`, if that version has the command. */
 function backUp(dir, { home, env: more }) {
-  if (!existsSync(join(dir, "src/cli/writ/backup.ts"))) return;
+  const places = ["src/cli/writ/backup.ts", "src/cli/writ/database/backup.ts"];
+  if (!places.some((place) => existsSync(join(dir, place)))) return;
   const env = { PATH: process.env.PATH, HOME: dir, ...more };
   const words = ["--home", home, "backup", join(dir, "made/backup.writ"), "--passphrase-file", "-"];
   execFileSync(node, ["src/cli/writ.ts", ...words], { cwd: dir, env, input: `${passphrase}\n` });

@@ -38,7 +38,7 @@ export type OldHome = {
 /** The schemas of which there is a home, oldest first. */
 export function schemasOfHomes(kind: Kind): number[] {
   return readdirSync(join(fixtures, kind))
-    .map((name) => Number(/^schema-(\d{3})\.tar\.gz$/.exec(name)?.[1]))
+    .map((name) => Number(/^schema-(\d+)\.tar\.gz$/.exec(name)?.[1]))
     .sort((a, b) => a - b);
 }
 

@@ -1,32 +1,36 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newestSchema } from "../../src/store/database/schema-steps.ts";
-import { schemaSteps } from "../../src/store/sqlite/database/migrate.ts";
+import { framedSteps } from "../../src/store/framed/framed-steps.ts";
 import { planMigration } from "../../src/store/sqlite/database/plan-migration.ts";
+import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { describeOldHome } from "./describe-old-home.ts";
 import { openOldHome, schemasOfHomes } from "./old-home.ts";
 import { testOldBackup } from "./test-old-backup.ts";
 
-/** That of version 0.1.0. */
-const oldest = schemaSteps()[0]!.version;
-const newest = newestSchema(schemaSteps());
+/** Those of files of rows, from version 0.1.0 to the last. */
+const ofRows = [25, 26, 27, 28];
+const firstOfFrames = framedSteps()[0]!.version;
+const newest = newestSchema(framedSteps());
 
 test("there is a home of every schema since version 0.1.0 and before the newest", () => {
-  const older = Array.from({ length: newest - oldest }, (_, index) => oldest + index);
-  const missing = older.filter((schema) => !schemasOfHomes("homes").includes(schema));
+  const ofFrames = Array.from({ length: newest - firstOfFrames }, (_, index) => firstOfFrames + index);
+  const missing = [...ofRows, ...ofFrames].filter((schema) => !schemasOfHomes("homes").includes(schema));
   expect(
     missing,
     "make each with test/compat/make-home.mjs and the last commit that had it as its newest",
   ).toEqual([]);
 });
 
-describe.each(schemasOfHomes("homes").filter((schema) => schema >= oldest))(
+describe.each(schemasOfHomes("homes").filter((schema) => schema >= ofRows[0]!))(
   "a home of schema %i",
   (schema) => {
     describeOldHome(async () => {
       const old = openOldHome(schema, "homes");
-      const { schema: found, steps } = planMigration(join(old.home, "writ.sqlite"));
-      expect([found, steps.length]).toEqual([schema, newest - schema]);
+      const path = join(old.home, "writ.sqlite");
+      const isOfFrames = schema >= firstOfFrames;
+      expect(readFileForm(path)).toBe(isOfFrames ? "frames" : "rows");
+      if (isOfFrames) expect(planMigration(path)).toMatchObject({ schema, newest });
       return { old, env: {} };
     });
 

@@ -1,20 +1,17 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
-import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { runCli } from "../support/run-cli.ts";
 import { folder, fullHome, lookThrough, startIn } from "./stage.ts";
 
-const frames = { WRIT_SQLITE_FORM: "frames" };
-
-test("the backup of a home of frames, made while its hub runs, is restored with everything in it", async () => {
-  const full = await fullHome(onTestFinished, frames);
+test("the backup of a home, made while its hub runs, is restored with everything in it", async () => {
+  const full = await fullHome();
   const dir = folder();
   const passphrase = join(dir, "passphrase");
   writeFileSync(passphrase, "correct horse battery\n", { mode: 0o600 });
   const words = ["--passphrase-file", passphrase, "--json"];
-  const hub = await startIn(full, frames);
+  const hub = await startIn(full);
   const made = await runCli("writ", ["backup", join(dir, "b"), "--home", full.home, ...words], { env: {} });
   const before = await lookThrough(hub);
   await hub.stop({ keepHome: true });
@@ -25,8 +22,7 @@ test("the backup of a home of frames, made while its hub runs, is restored with 
   const restored = await runCli("writ", ["restore", join(dir, "b"), "--home", home, ...words], { env: {} });
   expect([restored.code, restored.stderr]).toEqual([0, ""]);
   expect(JSON.parse(restored.stdout)).toMatchObject({ damaged: [], refused: 0 });
-  expect(readFileForm(join(home, "writ.sqlite"))).toBe("frames");
-  const again = await startIn({ home, sqlite: "" }, frames);
+  const again = await startIn({ home, sqlite: "" });
   const after = await lookThrough(again);
   await again.stop({ keepHome: true });
   expect(Object.keys(after).sort()).toEqual(Object.keys(before).sort());

@@ -5,22 +5,24 @@ import { readMacKey } from "../../src/signing/key-files.ts";
 import { emptySha256 } from "../../src/signing/receipt.ts";
 import { receiptText } from "../../src/signing/receipt-text.ts";
 import type { ActName } from "../../src/store/act-names.ts";
+import { framedDriver } from "../../src/store/framed/framed-driver.ts";
 import { Database } from "../../src/store/sqlite/database/database.ts";
-import { sqliteDriver } from "../../src/store/sqlite/sqlite-driver.ts";
 import { commitGroup } from "../../src/store/sqlite/thread/group-commit.ts";
 import type { ClaimedJob, ClaimOutcome, Store } from "../../src/store/store.ts";
 import { failureOf, fenceOf, origin, resultOf, Scene } from "../store-contract/scene.ts";
 import type { StoreUnderTest } from "../store-contract/under-test.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
+import { putIntoRows } from "../support/rows-file.ts";
 
 const batch = 500;
 
 /**
  * The home of a hub with this many jobs in rows, each with a document, a history and, if it has ended, a result and a receipt. One
- * in ten waits, and one in fifty has failed; the newest are held by a worker. Written by the store itself, without a hub in between.
+ * in ten waits, and one in fifty has failed; the newest are held by a worker. Written by the store itself, without a hub in between, and
+ * then put into rows.
  */
 export async function makeLargeHome(jobs: number): Promise<string> {
-  const hub = await startTestHub({ ...stillEnv, WRIT_SQLITE_FORM: "rows" });
+  const hub = await startTestHub(stillEnv);
   await hub.stop({ keepHome: true });
   const settings = {
     path: join(hub.home, "writ.sqlite"),
@@ -28,7 +30,7 @@ export async function makeLargeHome(jobs: number): Promise<string> {
     busyTimeoutMs: 0,
     failpointModule: null,
   };
-  const database = new Database(sqliteDriver, settings, () => {});
+  const database = new Database(framedDriver, settings, () => {});
   const commit = (act: ActName, input: unknown): unknown => {
     const [answer] = commitGroup(database, [{ id: 0, act, input }]).batch.answers;
     if (answer === undefined || "error" in answer) throw new Error(JSON.stringify(answer));
@@ -44,6 +46,7 @@ export async function makeLargeHome(jobs: number): Promise<string> {
     commit("changeJobs", { changes: ends.map(ended), rules: scene.rules, origin });
   }
   database.close();
+  await putIntoRows(hub.home);
   return hub.home;
 }
 

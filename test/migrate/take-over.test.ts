@@ -8,12 +8,12 @@ import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
 import { takeOver } from "../../src/hub/migrate/take-over.ts";
 import { readMacKey } from "../../src/signing/key-files.ts";
 import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
+import { putIntoRows } from "../support/rows-file.ts";
 import { runCli } from "../support/run-cli.ts";
 import { makeLargeHome } from "./large-home.ts";
 import { folder, fullHome, lookThrough, startIn } from "./stage.ts";
 
 // Homes of rows become homes of frames. Why: ADR 0121.
-const frames = { WRIT_SQLITE_FORM: "frames" };
 const fileOf = (home: string): string => join(home, "writ.sqlite");
 
 function putIntoFrames(
@@ -39,9 +39,16 @@ function edit(home: string, ...statements: string[]): void {
 
 describe("a file of rows that is put into frames", () => {
   let whole: string;
+  /** What its hub showed before. */
+  let seen: Record<string, unknown>;
   let remove = (): void => {};
   beforeAll(async () => {
-    whole = (await fullHome((then) => (remove = then))).home;
+    const full = await fullHome((then) => (remove = then));
+    whole = full.home;
+    const before = await startIn(full);
+    seen = await lookThrough(before);
+    await before.stop({ keepHome: true });
+    await putIntoRows(whole);
   });
   afterAll(() => remove());
 
@@ -59,10 +66,7 @@ describe("a file of rows that is put into frames", () => {
 
   test("answers as before, whatever a hub keeps", async () => {
     const home = copyOf(whole);
-    const before = await startIn({ home, sqlite: "" }, { WRIT_SQLITE_FORM: "rows" });
-    const seen = await lookThrough(before);
-    await before.stop({ keepHome: true });
-    const after = await startIn({ home, sqlite: "" }, frames);
+    const after = await startIn({ home, sqlite: "" });
     expect(await lookThrough(after)).toEqual(seen);
     await after.stop({ keepHome: true });
     expect(readFileForm(fileOf(home))).toBe("frames");
@@ -135,7 +139,7 @@ describe("a file of rows that is put into frames", () => {
 
   test("is announced with what it takes, and changes nothing before", async () => {
     const home = copyOf(whole);
-    const check = await runCli("writ", ["upgrade-check", "--home", home], { env: frames });
+    const check = await runCli("writ", ["upgrade-check", "--home", home], { env: {} });
     expect([check.code, check.stderr]).toEqual([0, ""]);
     expect(check.stdout).toMatch(
       /would put the jobs of \S+ into another form, once: \d+ rows, less than a minute/,

@@ -15,8 +15,7 @@ const checkTypes = () =>
   copy.checkTypes("src/store/sqlite/acts.ts", "src/store/postgres/open-store.ts", "src/hub/http/app.ts");
 
 /** Adds a step to the schema of a driver: its file has the next number. */
-function migrate(driver: string, sql: string): void {
-  const folder = `src/store/${driver}/database/migrations`;
+function migrate(folder: string, sql: string): void {
   const last = readdirSync(join(copy.dir, folder)).sort().at(-1)!;
   copy.write(`${folder}/${String(Number.parseInt(last, 10) + 1).padStart(3, "0")}-retried-at.sql`, sql);
 }
@@ -35,15 +34,15 @@ test("with the other steps it is content, and a handful of files has changed", a
   copy.edit(columns, '  eventCount: "event_count",\n', `  eventCount: "event_count",\n${column}`);
   copy.edit(columns, '  "exitCode",\n', `  "exitCode",\n${listed}`);
   copy.edit("src/store/jobs/stored-record.ts", /(?<=eventCount: row\[\d+\]!,\n)/, value!);
-  migrate("sqlite", sqlite!);
-  migrate("postgres", postgres!);
+  migrate("src/store/sqlite/database/migrations", sqlite!);
+  migrate("src/store/postgres/database/migrations", postgres!);
   copy.edit("src/core/jobs/job-acts.ts", "      releases: 0,\n", `      releases: 0,\n${set}`);
   const view = "  cancel_requested_at: timeOrNull,\n";
   copy.edit("src/contract/shapes/view-shapes.ts", view, `${view}${shape}`);
   copy.edit("src/hub/views/job-view.ts", "    execution_time_ms:", `${shown}    execution_time_ms:`);
   const [framedColumn, named, written, isRare, read] = framed;
   const entry = "src/store/framed/jobs/job-entry.ts";
-  copy.edit("src/store/framed/schema.sql", "  partial_result TEXT,\n", framedColumn!);
+  migrate("src/store/framed/migrations", framedColumn!);
   copy.edit(entry, '  "partial_result",\n', `  "partial_result",\n${named}`);
   copy.edit(entry, "    job.partialResult,\n", `    job.partialResult,\n${written}`);
   copy.edit(entry, "    job.partialResult === null &&\n", `    job.partialResult === null &&\n${isRare}`);

@@ -1,16 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { FileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { withClient } from "./postgres-cluster.ts";
 
 type Server = { url: string; template: string };
-
-/** Which form the files of this process get. `TEST_SQLITE_FORM=frames npm test -- FILTERS` asks for it from outside. */
-let newForm = (process.env["TEST_SQLITE_FORM"] ?? null) as FileForm | null;
-
-/** From now on, each hub that a test starts keeps its jobs in this form, unless its home has a database already. */
-export function keepFilesIn(form: FileForm): void {
-  newForm = form;
-}
 
 /** Where the hubs of this process keep their databases. Without a server, each has a file in its home. */
 let server: Server | null = null;
@@ -21,18 +12,13 @@ export function keepDatabasesOn(chosen: Server): void {
   server = chosen;
 }
 
-/** The form in which a hub makes its file here; null for the default. */
-export function formOfNewFiles(): FileForm | null {
-  return newForm;
-}
-
 export function isOnServer(): boolean {
   return server !== null;
 }
 
 /** The settings of a hub for its database: the same ones whenever a hub starts in this home. */
 export async function databaseEnv(home: string): Promise<Record<string, string>> {
-  if (server === null) return newForm === null ? {} : { WRIT_SQLITE_FORM: newForm };
+  if (server === null) return {};
   if (!names.has(home)) {
     const name = `home_${randomUUID().replaceAll("-", "")}`;
     await onServer(server, `CREATE DATABASE ${name} TEMPLATE ${server.template}`);

@@ -23,7 +23,7 @@ export async function openStore(
   { macKey, term, inUse }: { macKey: Buffer; term?: () => number | null; inUse?: DatabaseInUse | undefined },
 ): Promise<Store> {
   if (place.kind === "file") {
-    return openSqliteStore({ path: place.path, newForm: place.newForm, macKey, readerProgram });
+    return openSqliteStore({ path: place.path, macKey, readerProgram });
   }
   const { openPostgresStore } = await import("../../store/postgres/open-store.ts");
   return openPostgresStore({ url: place.url, macKey, ...(term && { term }), ...(inUse && { inUse }) });
@@ -52,7 +52,7 @@ export async function openDatabaseCopy(
 ): Promise<DatabaseCopy> {
   if (place.kind === "file") {
     const { openFileCopy } = await import("../../store/sqlite/forms/open-copy.ts");
-    return openFileCopy(place.path, { ...options, newForm: place.newForm });
+    return openFileCopy(place.path, options);
   }
   const { openDatabaseCopy: open } = await import("../../store/postgres/database/copy-database.ts");
   return open(place.url, options);
@@ -60,7 +60,7 @@ export async function openDatabaseCopy(
 
 /** Finds what the next start would change in the database. */
 export async function planMigration(place: DatabasePlace): Promise<MigrationPlan> {
-  if (place.kind === "file") return planSqlite(place.path, place.newForm);
+  if (place.kind === "file") return planSqlite(place.path);
   const { planMigration: plan } = await import("../../store/postgres/database/plan-migration.ts");
   return plan(place.url);
 }

@@ -10,10 +10,8 @@ import {
   howToName,
   isEmpty,
 } from "../../store/database/database-copy.ts";
-import { newFormDefault, readOwnFileForm } from "../../store/sqlite/forms/file-form.ts";
 import { readMarks } from "../audit/audit-marks.ts";
 import { checkHome, faultsShown, type HomeFindings, sealFault } from "../backup/check-home.ts";
-import type { DatabasePlace } from "../database/database-place.ts";
 import { lockHome } from "../home/home-lock.ts";
 import { type HubSettings, lookAtSettings, placesOf } from "../settings/settings.ts";
 import { copyOutputs } from "./copy-outputs.ts";
@@ -138,17 +136,9 @@ async function sidesOf(call: Pick<MigrateCall, "home" | "cwd" | "env" | "from" |
     throw refused("--to: say where the database goes: postgres: for WRIT_DATABASE_URL, or sqlite:FILE");
   const from = givenFrom ?? otherSide(known, "--from", around);
   const to = givenTo ?? otherSide(known, "--to", around);
-  if (from.place.kind === to.place.kind && !areOfTwoForms(from.place, to.place))
-    throw refused(
-      "--from and --to: one of them must be SQLite and the other one PostgreSQL, or a file that keeps jobs in another form",
-    );
+  if (from.place.kind === to.place.kind)
+    throw refused("--from and --to: one of them must be SQLite and the other one PostgreSQL");
   return { settings, from, to };
-}
-
-function areOfTwoForms(from: DatabasePlace, to: DatabasePlace): boolean {
-  if (from.kind !== "file" || to.kind !== "file" || from.path === to.path) return false;
-  const form = readOwnFileForm(from.path);
-  return form !== null && form !== (readOwnFileForm(to.path) ?? to.newForm ?? newFormDefault);
 }
 
 type Places = { from: Side; to: Side };

@@ -22,7 +22,7 @@ type Surroundings = {
   home: string;
   cwd: string;
   env: Record<string, string | undefined>;
-  settings: Pick<HubSettings, "databaseUrl" | "sqlitePath" | "sqliteForm">;
+  settings: Pick<HubSettings, "databaseUrl" | "sqlitePath">;
 };
 
 /** Null if neither the option nor a variable is given. */
@@ -54,7 +54,7 @@ export function hubsSide(option: string, around: Surroundings): Side {
 function fileSide(path: string, { home, cwd, settings }: Surroundings): Side {
   const own = settings.sqlitePath ?? join(home, "writ.sqlite");
   const file = path === "" ? own : isAbsolute(path) ? path : resolve(cwd, path);
-  const place = { kind: "file", path: file, newForm: settings.sqliteForm } as const;
+  const place = { kind: "file", path: file } as const;
   return { place, shown: file, given: "SQLITE_PATH" };
 }
 

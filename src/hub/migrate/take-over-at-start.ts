@@ -20,17 +20,12 @@ type Start = {
 
 /** Whether the next start of a hub would take over the file of this database. */
 export function needsTakeOver(database: DatabasePlace, plan: MigrationPlan): database is FilePlace {
-  return (
-    database.kind === "file" &&
-    database.newForm === "frames" &&
-    plan.identity !== null &&
-    readOwnFileForm(database.path) === "rows"
-  );
+  return database.kind === "file" && plan.identity !== null && readOwnFileForm(database.path) === "rows";
 }
 
 type FilePlace = Extract<DatabasePlace, { kind: "file" }>;
 
-/** A hub that is to keep jobs in frames and finds a file of rows takes it over before it opens it. Why: ADR 0121. */
+/** A hub that finds a file of rows takes it over before it opens it. Why: ADR 0121. */
 export async function takeOverAtStart(start: Start): Promise<void> {
   const { home, database, keysDir, plan, logger, onProgress, onNotice } = start;
   if (!needsTakeOver(database, plan)) return;

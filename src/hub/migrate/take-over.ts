@@ -130,7 +130,7 @@ function refuseOtherFindings(part: string, before: HomeFindings, after: HomeFind
 function different(part: string, what: string): WritError {
   return new WritError(
     "STORE_UNAVAILABLE",
-    `the copy ${part} answers differently about the ${what}; the old database is as it was: start with WRIT_SQLITE_FORM=rows to use it, remove the copy, and report this`,
+    `the copy ${part} answers differently about the ${what}; the old database is as it was, and the version that wrote it can use it: remove the copy, and report this`,
     { advice: "" },
   );
 }
@@ -152,7 +152,7 @@ async function begin({ rows, part }: Files, call: TakeOverCall): Promise<void> {
   if (bavail * bsize >= needed) return call.onBegin(estimate);
   throw new WritError(
     "STORE_UNAVAILABLE",
-    `the disk of ${dirname(part)} has ${formatBytes(bavail * bsize)} free, and ${formatBytes(needed)} are needed for a copy of ${basename(rows)} (${formatBytes(statSync(rows).size)}) in the new form; nothing was changed: make room and start again, or start with WRIT_SQLITE_FORM=rows`,
+    `the disk of ${dirname(part)} has ${formatBytes(bavail * bsize)} free, and ${formatBytes(needed)} are needed for a copy of ${basename(rows)} (${formatBytes(statSync(rows).size)}) in the new form; nothing was changed: make room and start again`,
     { advice: "" },
   );
 }
@@ -163,7 +163,7 @@ const spareBytes = 128 * 1024 ** 2;
 function noRoomLeft({ part }: Files): WritError {
   return new WritError(
     "STORE_UNAVAILABLE",
-    `the disk of ${dirname(part)} is full; the old database is as it was: make room and start again, and it continues, or remove ${part} and start with WRIT_SQLITE_FORM=rows`,
+    `the disk of ${dirname(part)} is full; the old database is as it was: make room and start again, and it continues; the version that wrote it can use it if you remove ${part}`,
     { advice: "" },
   );
 }

@@ -53,7 +53,6 @@ const declarations = {
   plaintext: { name: "WRIT_PLAINTEXT", parse: boolean(), default: false },
   trustedProxies: { name: "WRIT_TRUSTED_PROXIES", parse: addresses, default: null },
   sqlitePath: { name: "SQLITE_PATH", parse: text(), default: null },
-  sqliteForm: { name: "WRIT_SQLITE_FORM", parse: oneOf(["rows", "frames"]), default: "rows" },
   databaseUrl: {
     name: "WRIT_DATABASE_URL",
     parse: text({
@@ -277,7 +276,7 @@ export function lookAtSettings({ home, env }: Pick<SettingInput, "home" | "env">
 /** The places of a home's database and keys: in the home, or as the settings say. */
 export function placesOf(
   home: string,
-  settings: Pick<HubSettings, "sqlitePath" | "sqliteForm" | "databaseUrl" | "keysDir">,
+  settings: Pick<HubSettings, "sqlitePath" | "databaseUrl" | "keysDir">,
 ): { database: DatabasePlace; keysDir: string } {
   return { database: databaseOf(home, settings), keysDir: settings.keysDir ?? join(home, "keys") };
 }

@@ -11,7 +11,7 @@ export type SchemaStep = { version: number; name: string; sql: string };
 export function readSteps(folder: URL): SchemaStep[] {
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
   const steps = names.sort().map((name) => ({
-    version: Number(name.slice(0, 3)),
+    version: Number.parseInt(name, 10),
     name: name.replace(/\.sql$/, ""),
     sql: readFileSync(new URL(name, folder), "utf8"),
   }));

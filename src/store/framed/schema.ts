@@ -1,31 +1,31 @@
-import { readFileSync } from "node:fs";
+import { newestSchema, stepsAfter } from "../database/schema-steps.ts";
 import type { Connection } from "../sqlite/database/connection.ts";
-import { schemaSteps, schemaVersion } from "../sqlite/database/migrate.ts";
-import { framedSchema, refuseOtherForm } from "../sqlite/forms/file-form.ts";
+import { schemaVersion } from "../sqlite/database/migrate.ts";
+import { refuseOtherForm } from "../sqlite/forms/file-form.ts";
 import type { Failpoint } from "../sqlite/thread/failpoint.ts";
+import { framedSteps } from "./framed-steps.ts";
 
 /**
- * Makes the tables of an empty database, in one transaction: a file that was left halfway would be one of rows. A database of the
- * driver beside this one is not taken over yet.
+ * Makes the tables of an empty database, or takes the steps that one of an earlier version lacks, in one transaction: a file that was
+ * left halfway would be of no version. A file of rows is taken over before it is opened here. Why: ADR 0116.
  */
-export function migrate(sql: Connection, failpoint: Failpoint): number {
+export function migrate(sql: Connection, failpoint: Failpoint, steps = framedSteps()): number {
   // What is removed is overwritten, also where the file keeps it free for something else.
   sql.script("PRAGMA secure_delete = ON");
-  if (schemaVersion(sql) === framedSchema) return framedSchema;
+  const newest = newestSchema(steps);
+  if (schemaVersion(sql) === newest) return newest;
   sql.script("BEGIN IMMEDIATE");
   try {
     // Another store may have been faster.
-    if (schemaVersion(sql) === 0) {
-      for (const step of schemaSteps()) sql.script(step.sql);
-      sql.script(readFileSync(new URL("./schema.sql", import.meta.url), "utf8"));
-      sql.script(`PRAGMA user_version = ${framedSchema}`);
-      failpoint(`migration.${framedSchema}.beforeCommit`);
-    }
-    refuseOtherForm(schemaVersion(sql), "frames");
+    const found = schemaVersion(sql);
+    refuseOtherForm(found, "frames");
+    for (const step of stepsAfter(steps, found)) sql.script(step.sql);
+    sql.script(`PRAGMA user_version = ${newest}`);
+    failpoint(`migration.${newest}.beforeCommit`);
     sql.script("COMMIT");
   } catch (error) {
     if (sql.inTransaction) sql.script("ROLLBACK");
     throw error;
   }
-  return framedSchema;
+  return newest;
 }

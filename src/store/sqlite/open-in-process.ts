@@ -11,15 +11,15 @@ import { serveReads } from "./thread/serve-reads.ts";
 import { StoreProxy } from "./thread/store-proxy.ts";
 import type { FromThread } from "./thread/wire.ts";
 
-type InProcess = Pick<SqliteSettings, "path" | "macKey" | "newForm"> & { show: ShowJobs };
+type InProcess = Pick<SqliteSettings, "path" | "macKey"> & { show: ShowJobs };
 
 /**
  * The store of a database file with all its sides in this thread, for a hub inside a test: to start threads takes longer than
  * most tests, and nobody else waits while a slow disk is written. Why: ADR 0118.
  */
-export async function openSqliteInProcess({ path, macKey, newForm, show }: InProcess): Promise<Store> {
+export async function openSqliteInProcess({ path, macKey, show }: InProcess): Promise<Store> {
   const settings = { path, macKey, busyTimeoutMs: 0, failpointModule: null };
-  const writer = connect((port) => void serveFile(port, { ...settings, newForm: newForm ?? newFormDefault }));
+  const writer = connect((port) => void serveFile(port, { ...settings, newForm: newFormDefault }));
   const { file, form } = await writer.opened;
   const acts = await loadReadActs(form);
   const reads = new ReadProxy(() =>

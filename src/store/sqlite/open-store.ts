@@ -10,7 +10,7 @@ export type SqliteSettings = {
   path: string;
   /** 32 bytes that only the hub has; the key that seals documents at rest. */
   macKey: Buffer;
-  /** What becomes of a file that is not there yet, or empty (default: rows). */
+  /** What becomes of a file that is not there yet, or empty (default: frames). */
   newForm?: FileForm | undefined;
   /** How long to wait for another program that holds the database locked. */
   busyTimeoutMs?: number;

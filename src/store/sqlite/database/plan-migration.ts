@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { type MigrationPlan, planSteps } from "../../database/migration-plan.ts";
-import type { SchemaStep } from "../../database/schema-steps.ts";
-import { type FileForm, framedSchema, newFormDefault } from "../forms/file-form.ts";
+import { refuseOldSchema } from "../../database/schema-steps.ts";
+import { framedSteps } from "../../framed/framed-steps.ts";
+import { rangeOf } from "../forms/file-form.ts";
 import { Connection } from "./connection.ts";
 import { getMove } from "./database-move.ts";
 import { readIdentity } from "./identity.ts";
@@ -11,17 +12,16 @@ import { storeUnavailable } from "./sqlite-error.ts";
 const busyTimeoutMs = 5_000;
 
 /**
- * Says what opening a database would change, without changing it. Throws if it is older than version 0.1.0.
- * Why: ADR 0078.
+ * Says what opening a database would change, without changing it. A file of rows takes no steps: it is taken over as it is. Throws if it
+ * is older than version 0.1.0. Why: ADR 0078.
  */
-export function planMigration(path: string, newForm = newFormDefault): MigrationPlan {
-  if (!existsSync(path)) return planSteps(stepsOf(newForm), null);
+export function planMigration(path: string): MigrationPlan {
+  if (!existsSync(path)) return planSteps(framedSteps(), null);
   try {
     const sql = new Connection(path, busyTimeoutMs, { isReader: true, isOfHub: true });
     try {
       const schema = schemaVersion(sql);
-      const form = schema === 0 ? newForm : schema >= framedSchema ? "frames" : "rows";
-      const plan = planSteps(stepsOf(form), schema);
+      const plan = planOf(schema);
       return plan.schema === null ? plan : { ...plan, move: getMove(sql), identity: readIdentity(sql) };
     } finally {
       sql.close();
@@ -31,7 +31,8 @@ export function planMigration(path: string, newForm = newFormDefault): Migration
   }
 }
 
-/** A file of frames has one schema so far, which is made at once. */
-function stepsOf(form: FileForm): SchemaStep[] {
-  return form === "rows" ? schemaSteps() : [{ version: framedSchema, name: "group-frames", sql: "" }];
+function planOf(schema: number): MigrationPlan {
+  if (schema === 0 || rangeOf(schema) === "frames") return planSteps(framedSteps(), schema);
+  refuseOldSchema(schemaSteps(), schema);
+  return { ...planSteps(framedSteps(), null), schema };
 }

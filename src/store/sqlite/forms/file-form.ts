@@ -1,6 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { WritError } from "../../../core/errors.ts";
 import { newestSchema } from "../../database/schema-steps.ts";
+import { framedSteps } from "../../framed/framed-steps.ts";
 import { Connection, makePrivate } from "../database/connection.ts";
 import { schemaSteps, schemaVersion } from "../database/migrate.ts";
 
@@ -11,10 +12,10 @@ import { schemaSteps, schemaVersion } from "../database/migrate.ts";
 export type FileForm = "rows" | "frames";
 
 /** What a new file becomes by default. */
-export const newFormDefault: FileForm = "rows";
+export const newFormDefault: FileForm = "frames";
 
-/** The schema of the form `frames`. Every program that knows only rows refuses a number as high as this. */
-export const framedSchema = 1_000;
+/** The first schema of the form `frames`. Every program that knows only rows refuses a number as high as this. */
+const firstOfFrames = 1_000;
 
 const busyTimeoutMs = 5_000;
 
@@ -48,14 +49,20 @@ export function refuseOtherForm(schema: number, expected: FileForm): void {
   );
 }
 
+/** The form of a file of this schema; null if it has none. Throws if only a newer program knows the schema. */
 function formOf(schema: number): FileForm | null {
   if (schema === 0) return null;
-  const newest = newestSchema(schemaSteps());
-  if (schema <= newest) return "rows";
-  if (schema === framedSchema) return "frames";
+  const form = rangeOf(schema);
+  const newest = newestSchema(form === "frames" ? framedSteps() : schemaSteps());
+  if (schema <= newest) return form;
   throw new WritError(
     "STORE_UNAVAILABLE",
-    `the database has schema ${schema}, but this program knows schemas only up to ${newest}, and ${framedSchema}; use the newer program`,
+    `the database has schema ${schema}, but this program knows schemas only up to ${newest}; use the newer program`,
     { advice: "" },
   );
+}
+
+/** The form to which the schema belongs, also if only a newer program knows it. */
+export function rangeOf(schema: number): FileForm {
+  return schema >= firstOfFrames ? "frames" : "rows";
 }

@@ -8,12 +8,12 @@ import { editRows, readRows, tamperWith } from "../support/database.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
 import { completedJob } from "../support/jobs.ts";
 
-// What test/trust/audit-verify.test.ts asks of records in rows, for records in group frames. Here somebody edits frames.
+// Somebody edits records in the database, and the frames that they are in.
 
 let whole: string;
 
 beforeAll(async () => {
-  const hub = await startTestHub({ ...stillEnv, WRIT_SQLITE_FORM: "frames" });
+  const hub = await startTestHub(stillEnv);
   for (let count = 0; count < 5; count++) await completedJob(hub);
   await hub.stop({ keepHome: true });
   whole = hub.home;

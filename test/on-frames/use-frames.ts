@@ -1,3 +1,0 @@
-import { keepFilesIn } from "../support/home-database.ts";
-
-keepFilesIn("frames");
