@@ -126,6 +126,7 @@ function sampleOf(seq: number): Sample {
     maxAttempts: 3,
     attemptsChosen: false,
     limitsDefaulted: null,
+    terms: null,
     documentSha256: sha256Hex(document),
     idempotencyKey: sha256Hex(id),
     requestHash: null,

@@ -31,9 +31,9 @@ test("with the field alone, the type checker asks for its column and its value i
 
 test("with the other steps it is content, and a handful of files has changed", async () => {
   const columns = "src/store/jobs/job-columns.ts";
-  copy.edit(columns, '  eventCount: "event_count",\n', `  eventCount: "event_count",\n${column}`);
+  copy.edit(columns, '  terms: "terms",\n', `  terms: "terms",\n${column}`);
   copy.edit(columns, '  "exitCode",\n', `  "exitCode",\n${listed}`);
-  copy.edit("src/store/jobs/stored-record.ts", /(?<=eventCount: row\[\d+\]!,\n)/, value!);
+  copy.edit("src/store/jobs/stored-record.ts", /(?<=terms: row\[\d+\]!,\n)/, value!);
   migrate("src/store/sqlite/database/migrations", sqlite!);
   migrate("src/store/postgres/database/migrations", postgres!);
   copy.edit("src/core/jobs/job-acts.ts", "      releases: 0,\n", `      releases: 0,\n${set}`);

@@ -34,7 +34,7 @@ test("a store that is opened after any frame is in the state of the one that wro
     () => scene.change(claims[0]!, { act: "progress", progress: "half" }),
     () => scene.change(claims[0]!, { ...resultOf('{"a":1}'), receipt: "signed" }),
     () => scene.change(claims[1]!, failureOf("TIMEOUT")),
-    () => submit({ priority: 9 }),
+    () => submit({ priority: 9, terms: '{"labels":["nightly"]}' }),
     () => scene.store.recordEvents({ events: [] }),
     () => claim(1),
     () => scene.cancel(ids[0]!),

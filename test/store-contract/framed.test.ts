@@ -1,4 +1,6 @@
 import { describeStore } from "./describe-store.ts";
+import { describeTerms } from "./describe-terms.ts";
 import { framedUnderTest } from "./framed-under-test.ts";
 
 describeStore("group frames", () => framedUnderTest());
+describeTerms(() => framedUnderTest());

@@ -1,7 +1,10 @@
 import { describe, it } from "vitest";
 import { noPostgres } from "../support/postgres-cluster.ts";
 import { describeStore } from "./describe-store.ts";
+import { describeTerms } from "./describe-terms.ts";
 import { postgresUnderTest } from "./postgres-under-test.ts";
 
-if (noPostgres === undefined) describeStore("PostgreSQL", () => postgresUnderTest());
-else describe.skip(`store on PostgreSQL: ${noPostgres}`, () => it("runs the contract", () => {}));
+if (noPostgres === undefined) {
+  describeStore("PostgreSQL", () => postgresUnderTest());
+  describeTerms(() => postgresUnderTest());
+} else describe.skip(`store on PostgreSQL: ${noPostgres}`, () => it("runs the contract", () => {}));

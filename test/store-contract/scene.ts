@@ -113,6 +113,7 @@ export class Scene {
       runAt: this.nowMs,
       document,
       summary: null,
+      terms: null,
       ...rest,
     };
   }

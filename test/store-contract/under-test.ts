@@ -65,6 +65,7 @@ export type SealedField =
   | "maxAttempts"
   | "attemptsChosen"
   | "limitsDefaulted"
+  | "terms"
   | "documentSha256"
   | "idempotencyKey";
 

@@ -30,6 +30,7 @@ export function aJob(state: JobState, parts: Partial<JobRecord> = {}): JobRecord
       runAt: 0,
       document: "{}",
       summary: null,
+      terms: null,
     },
     1,
   );

@@ -116,6 +116,8 @@ export type JobRecord = {
 
   /** The number of events of the job, which is also the number of the last one. */
   eventCount: number;
+  /** Canonical JSON of what only the hub reads, as it was submitted; null for a job that uses none of it. */
+  terms: string | null;
 };
 
 /** A job before it is in the store. */
@@ -137,6 +139,7 @@ export type NewJob = Pick<
   | "queueTtlSec"
   | "createdAt"
   | "runAt"
+  | "terms"
 > & {
   document: string;
   /** What lists show of the document; null if the document is small enough to be read for each list. */
@@ -198,5 +201,6 @@ export function newJobRecord(job: NewJob, seq: number): JobRecord {
     failDetail: null,
     failHistory: [],
     eventCount: 0,
+    terms: job.terms,
   };
 }

@@ -41,6 +41,11 @@ export class ByteReader {
     return this.#take(this.varint()).toString("utf8");
   }
 
+  /** Everything that is left, as text. */
+  rest(): string {
+    return this.#take(this.#bytes.length - this.#at).toString("utf8");
+  }
+
   #take(bytes: number): Buffer {
     const end = this.#at + bytes;
     if (end > this.#bytes.length) throw new RangeError("the bytes end too early");

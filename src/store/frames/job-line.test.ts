@@ -23,6 +23,7 @@ const job: JobLine & { documentSha256: string } = {
   documentSha256: "ab".repeat(32),
   idempotencyKey: 'chosen "by" a producer\n',
   requestHash: null,
+  terms: null,
 };
 
 const others: typeof job = {
@@ -44,6 +45,7 @@ const others: typeof job = {
   documentSha256: "cd".repeat(32),
   idempotencyKey: "",
   requestHash: "",
+  terms: '{"labels":["nightly"]}',
 };
 
 /** What is read of the line that is written for a job. */
@@ -93,6 +95,7 @@ test("a line is read as it was written, whatever its texts are", () => {
     createdAt: fc.integer({ min: 0, max: 2 ** 48 - 1 }),
     runAt: fc.integer({ min: 0, max: 2 ** 48 - 1 }),
     queueTtlSec: fc.option(fc.nat()),
+    terms: fc.option(fc.string({ unit: "binary", minLength: 1 })),
   });
   fc.assert(
     fc.property(anyJob, (parts) => {

@@ -6,7 +6,7 @@ import type { SharedTexts } from "./shared-texts.ts";
 
 /**
  * What decides who runs a job, how often and for how long: everything that a row could be edited in to change that.
- * Why: ADR 0105.
+ * Why: ADR 0105, ADR 0128.
  */
 export const lineColumns = [
   "id",
@@ -23,6 +23,7 @@ export const lineColumns = [
   "documentSha256",
   "idempotencyKey",
   "requestHash",
+  "terms",
 ] as const satisfies (keyof JobRecord)[];
 
 type LinedJob = Pick<JobRecord, (typeof lineColumns)[number]>;
@@ -34,7 +35,7 @@ type Beginning = Pick<JobRecord, "seq" | "createdAt" | "runAt" | "queueTtlSec">;
 export type JobLine = Omit<LinedJob, "documentSha256"> & Beginning;
 
 /** What thousands of jobs have in common, as a JSON list that they share. */
-function sharedPart(job: Omit<LinedJob, "id" | "documentSha256">): string {
+function sharedPart(job: SharedPart): string {
   const { tenantId, userId, type, priority, queueKey, documentTimeoutSec, timeoutSec } = job;
   return (
     `[${quoted.of(tenantId)},${quoted.of(userId)},${quoted.of(type)},${priority},${quoted.of(queueKey)}` +
@@ -43,7 +44,7 @@ function sharedPart(job: Omit<LinedJob, "id" | "documentSha256">): string {
   );
 }
 
-/** Appends the line of a job. */
+/** Appends the line of a job. Its terms are the rest of it, and take no byte of a job that has none. */
 export function writeJobLine(bytes: ByteWriter, texts: SharedTexts, job: JobLine): void {
   const { id, idempotencyKey, requestHash, createdAt, runAt, queueTtlSec } = job;
   const key = formOf(idempotencyKey, id);
@@ -59,6 +60,7 @@ export function writeJobLine(bytes: ByteWriter, texts: SharedTexts, job: JobLine
   bytes.time(createdAt);
   if (runAt !== createdAt) bytes.time(runAt);
   if (queueTtlSec !== null) bytes.varint(queueTtlSec);
+  if (job.terms !== null) bytes.text(job.terms);
 }
 
 /** Null if nothing can be read. */
@@ -81,7 +83,8 @@ function readLine(bytes: ByteReader, texts: readonly string[]): JobLine {
   const createdAt = bytes.time();
   const runAt = flags & hasRunAt ? bytes.time() : createdAt;
   const queueTtlSec = flags & hasTtl ? bytes.varint() : null;
-  return { id, idempotencyKey, requestHash, seq, createdAt, runAt, queueTtlSec, ...shared };
+  const terms = bytes.isAtEnd ? null : bytes.rest();
+  return { id, idempotencyKey, requestHash, seq, createdAt, runAt, queueTtlSec, terms, ...shared };
 }
 
 /** The columns in which a row differs from the line that was written for it; none if it is as it was accepted. */
@@ -126,7 +129,7 @@ export function idOfHex(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-type SharedPart = Omit<LinedJob, "id" | "documentSha256" | "idempotencyKey" | "requestHash">;
+type SharedPart = Omit<LinedJob, "id" | "documentSha256" | "idempotencyKey" | "requestHash" | "terms">;
 
 const parts = new KnownTexts((text): SharedPart => {
   const list = JSON.parse(text) as never[];

@@ -78,4 +78,5 @@ export const columnOf = {
   failDetail: "fail_detail",
   failHistory: "fail_history",
   eventCount: "event_count",
+  terms: "terms",
 } as const satisfies Record<StoredField, string>;

@@ -13,6 +13,7 @@ const job = {
   maxAttempts: 3,
   attemptsChosen: false,
   limitsDefaulted: null,
+  terms: null,
   timeoutSec: 300,
   documentTimeoutSec: 300,
   documentSha256: "00",

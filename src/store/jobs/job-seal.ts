@@ -18,10 +18,11 @@ type Routed = Pick<
   | "documentTimeoutSec"
   | "documentSha256"
   | "idempotencyKey"
+  | "terms"
 >;
 
 /**
- * The seal of a document together with the columns that decide who runs it, how often and for how long. Why: ADR 0006.
+ * The seal of a document together with the columns that decide who runs it, how often and for how long. Why: ADR 0006, ADR 0128.
  */
 export function sealJob(macKey: Buffer, job: Routed, document: string): Buffer {
   return sealDocument(macKey, { document, routing: routingOf(job) });
@@ -61,7 +62,7 @@ export function readRouting(routing: string): Pick<Routed, "id" | "tenantId" | "
 export function readWholeRouting(routing: string): (Routed & Pick<JobRecord, "requestHash">) | null {
   const list = parseList(routing) as never[];
   if (list.length < 10) return null;
-  const { attempts_chosen, limits_defaulted, timeout_sec } = (list[10] ?? {}) as Record<string, never>;
+  const { attempts_chosen, limits_defaulted, terms, timeout_sec } = (list[10] ?? {}) as Record<string, never>;
   return {
     id: list[0]!,
     tenantId: list[1]!,
@@ -75,6 +76,7 @@ export function readWholeRouting(routing: string): (Routed & Pick<JobRecord, "re
     idempotencyKey: list[9]!,
     attemptsChosen: attempts_chosen ?? false,
     limitsDefaulted: limits_defaulted ?? null,
+    terms: terms ?? null,
     // Earlier versions did not seal it; it was then what retries lead to.
     timeoutSec: timeout_sec ?? list[6]!,
     requestHash: null,
@@ -111,6 +113,7 @@ function newerColumns(job: Routed): Record<string, unknown> {
   return {
     ...(job.attemptsChosen ? { attempts_chosen: true } : {}),
     ...(job.limitsDefaulted === null ? {} : { limits_defaulted: job.limitsDefaulted }),
+    ...(job.terms === null ? {} : { terms: job.terms }),
   };
 }
 

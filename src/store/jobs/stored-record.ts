@@ -62,6 +62,7 @@ export function readRecord(values: RecordRow, queueKey: string): JobRecord {
     failDetail: row[44]!,
     failHistory: parsed(row[45]) ?? [],
     eventCount: row[46]!,
+    terms: row[47]!,
   };
 }
 

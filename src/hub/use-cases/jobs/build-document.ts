@@ -55,6 +55,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     limitsDefaulted: made.defaulted?.limits.join(",") || null,
     timeoutSec: document.timeout_sec,
     queueTtlSec: submission.queue_ttl_sec ?? null,
+    terms: null,
     createdAt: made.nowMs,
     runAt: Math.max(made.nowMs, submission.run_at ?? made.nowMs + (submission.delay_ms ?? 0)),
   };

@@ -87,6 +87,7 @@ const emptyJob = {
   requestHash: null,
   runAt: 0,
   queueTtlSec: null,
+  terms: null,
 } as unknown as JobRecord;
 
 export function* readReceipts(context: ReadContext, after: CopyKey | null): Generator<CopyRow> {

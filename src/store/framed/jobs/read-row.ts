@@ -86,6 +86,7 @@ type OnlyInLine = Pick<
   | "limitsDefaulted"
   | "idempotencyKey"
   | "requestHash"
+  | "terms"
 >;
 
 /** In place of a line that cannot be read: values with which nothing runs. */
@@ -97,6 +98,7 @@ const noLine: OnlyInLine = {
   limitsDefaulted: null,
   idempotencyKey: "",
   requestHash: null,
+  terms: null,
 };
 
 /** Field by field: an object that is given so many fields by their names becomes a dictionary. */
@@ -155,6 +157,7 @@ function recordOf(row: RowValues, names: RowNames, line: OnlyInLine): JobRecord 
     failDetail: values[indexOf.fail_detail]!,
     failHistory: parsed(row[indexOf.fail_history], "[]") ?? [],
     eventCount: values[indexOf.event_count]!,
+    terms: line.terms,
   };
 }
 

@@ -24,6 +24,7 @@ export const submittedFields = [
   "attemptsChosen",
   "limitsDefaulted",
   "documentTimeoutSec",
+  "terms",
 ] as const satisfies StoredField[];
 
 type SubmittedField = (typeof submittedFields)[number];

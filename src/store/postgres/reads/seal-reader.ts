@@ -8,7 +8,7 @@ const jobsText = `SELECT j.id, j.tenant_id AS "tenantId", j.user_id AS "userId",
     q.key AS "queueKey", j.max_attempts AS "maxAttempts", j.attempts_chosen AS "attemptsChosen",
     j.limits_defaulted AS "limitsDefaulted", s.timeout_sec AS "timeoutSec",
     j.document_timeout_sec AS "documentTimeoutSec", j.document_sha256 AS "documentSha256",
-    j.idempotency_key AS "idempotencyKey", j.document, j.mac, s.status, s.fail_code AS "failCode",
+    j.idempotency_key AS "idempotencyKey", j.terms, j.document, j.mac, s.status, s.fail_code AS "failCode",
     s.fail_detail AS "failDetail"
   FROM ${recordFrom("job_states")}`;
 

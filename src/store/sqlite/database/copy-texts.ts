@@ -16,6 +16,7 @@ const expressions: Record<string, Record<string, string>> = {
     document: "documents.document",
     mac: "documents.mac",
     summary: "document_summaries.summary",
+    terms: "NULL",
   },
 };
 
@@ -46,7 +47,7 @@ const ofJobs = "queue_id due_at ready is_key_chosen output_sizes output_bytes ou
   " ",
 );
 const jobInserts: Insert[] = [
-  insert("jobs", [...Object.values(columnOf), ...ofJobs]),
+  insert("jobs", [...Object.values(columnOf).filter((column) => column !== "terms"), ...ofJobs]),
   {
     text: "INSERT INTO documents (job_seq, document, mac) VALUES (?, ?, ?)",
     columns: ["seq", "document", "mac"],

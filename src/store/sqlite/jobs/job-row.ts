@@ -1,4 +1,4 @@
-// The row of a job, and how it becomes a record. Why: ADR 0081, ADR 0091.
+// The row of a job, and how it becomes a record. Why: ADR 0081, ADR 0091, ADR 0128.
 import type { Effects, Readiness } from "../../../core/jobs/effects.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import { columnOf, type StoredField } from "../../jobs/job-columns.ts";
@@ -9,12 +9,15 @@ import type { QueueKeys } from "../reads/read-context.ts";
 
 const fields = recordFields;
 
+/** What no row has: version 0.1 did not know it. */
+const absent: Partial<Record<StoredField, string>> = { terms: "NULL" };
+
 /** For SELECT: the columns of a record, then the queue. */
 export const jobColumns = jobColumnsWith({});
 
 /** The same with expressions in place of some columns. */
 export function jobColumnsWith(expressions: Partial<Record<StoredField, string>>): string {
-  const columns = fields.map((field) => expressions[field] ?? `jobs.${columnOf[field]}`);
+  const columns = fields.map((field) => expressions[field] ?? absent[field] ?? `jobs.${columnOf[field]}`);
   return `${columns.join(", ")}, jobs.queue_id`;
 }
 
@@ -47,6 +50,7 @@ export function insertJob(
   { after: job, readiness, dueAt }: Effects,
   columns: { queueId: number; isKeyChosen: boolean },
 ): boolean {
+  if (job.terms !== null) throw new Error("a file of rows cannot keep the terms of a job");
   const inserted = context.sql.run(
     insertText,
     job.seq,

@@ -31,6 +31,7 @@ const textsOrNull = [
   "failReason",
   "failCode",
   "failDetail",
+  "terms",
 ] as const satisfies Field[];
 
 /**

@@ -4,7 +4,7 @@ import { SealCheck, type SealedJob, type SealedReceipt, type SealFindings } from
 const jobsText = `SELECT jobs.id, jobs.tenant_id AS tenantId, user_id AS userId, jobs.type, priority,
     queues.key AS queueKey, max_attempts AS maxAttempts,
     attempts_chosen AS attemptsChosen, limits_defaulted AS limitsDefaulted, timeout_sec AS timeoutSec, document_timeout_sec AS documentTimeoutSec,
-    document_sha256 AS documentSha256, idempotency_key AS idempotencyKey, document, mac,
+    document_sha256 AS documentSha256, idempotency_key AS idempotencyKey, NULL AS terms, document, mac,
     status, fail_code AS failCode, fail_detail AS failDetail
   FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq LEFT JOIN queues ON queues.id = jobs.queue_id`;
 
