@@ -83,8 +83,7 @@ async function measure(workload: Workload): Promise<Found> {
     const after = await readSettled(join(dir, "sockets"));
     found = lesser(found, figuresOf(difference(after, before), workload.jobs));
     before = after;
-    const isEnough =
-      update ? act >= actsOfUpdate : risesOf(workload.name, found.figures).length === 0;
+    const isEnough = update ? act >= actsOfUpdate : risesOf(workload.name, found.figures).length === 0;
     if (act >= actsMin && isEnough) break;
   }
   return found!;

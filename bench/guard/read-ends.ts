@@ -20,7 +20,9 @@ export function openEnds(home: string): Ends {
   const lastText = "SELECT max(last_event) AS seq FROM frames";
   // Nothing is proven here, so no key is needed.
   const kindsAfter = (afterSeq: number): string[] =>
-    readEvents(new ReadContext(sql, Buffer.alloc(32)), { afterSeq, limit: endsMax }).map(({ event }) => event);
+    readEvents(new ReadContext(sql, Buffer.alloc(32)), { afterSeq, limit: endsMax }).map(
+      ({ event }) => event,
+    );
   return {
     last: () => sql.first<{ seq: number | null }>(lastText)!.seq ?? 0,
     completedAfter(seq) {

@@ -12,7 +12,11 @@ import { migrate } from "./schema.ts";
 
 const steps = framedSteps();
 const newest = newestSchema(steps);
-const step = (after: number, sql: string) => ({ version: newest + after, name: `${newest + after}-step`, sql });
+const step = (after: number, sql: string) => ({
+  version: newest + after,
+  name: `${newest + after}-step`,
+  sql,
+});
 const later = [
   ...steps,
   step(1, "CREATE TABLE labels (job_seq INTEGER PRIMARY KEY) STRICT"),
