@@ -192,6 +192,7 @@ test("C9: the name of an event determines its fields", () => {
     | "job:assigned"
     | "job:running"
     | "job:progress"
+    | "job:agent"
     | "job:completed"
     | "job:failed"
     | "job:retrying"

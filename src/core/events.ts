@@ -9,6 +9,7 @@ export const eventTable = {
   JOB_ASSIGNED: { severity: "LOW", live: "assigned" },
   JOB_STARTED: { severity: "LOW", live: "running" },
   JOB_PROGRESS: { severity: "LOW", live: "progress" },
+  JOB_AGENT: { severity: "LOW", live: "agent" },
   JOB_COMPLETED: { severity: "LOW", live: "completed" },
   JOB_FAILED: { severity: "LOW", live: "failed" },
   JOB_RETRYING: { severity: "LOW", live: "retrying" },

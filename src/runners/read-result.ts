@@ -15,8 +15,8 @@ const resultBytesMax = 1024 * 1024;
 /** The hub accepts 64 levels; some of them belong to the message itself. */
 const resultDepthMax = 56;
 
-/** `document`: a JSON document at the end of stdout may have several lines. */
-export type ResultForm = "line" | "document";
+/** `document`: a JSON document at the end of stdout may have several lines. `file`: what is printed is no result. */
+export type ResultForm = "line" | "document" | "file";
 
 type ResultSources = {
   /** Null if the process has left none. */
@@ -29,7 +29,7 @@ type ResultSources = {
 /** The result of a process: the content of its result file, else what its stdout ends with. */
 export async function readResult({ resultFile, stdout, form = "line" }: ResultSources): Promise<ReadResult> {
   const fromFile: ReadResult = resultFile === null ? { kind: "none" } : await readResultFile(resultFile);
-  if (fromFile.kind !== "none") return fromFile;
+  if (fromFile.kind !== "none" || form === "file") return fromFile;
   return typeof stdout === "string"
     ? readPrintedFile(stdout, form)
     : readPrinted(asBuffer(stdout), true, form);

@@ -1,4 +1,5 @@
 import type { Server } from "node:net";
+import type { AgentUse } from "../core/jobs/agent-use.ts";
 import { sandboxUnavailable } from "../core/jobs/failure.ts";
 import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { Limits } from "../core/limits.ts";
@@ -109,6 +110,8 @@ export type Usage = {
   io_write_bytes?: number;
   /** Of a closed network. */
   network?: { requests: number; denied: number; bytes: number };
+  /** As a coding agent reports it. */
+  agent?: AgentUse;
 };
 
 export type SpawnError = {

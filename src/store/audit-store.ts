@@ -38,9 +38,9 @@ export type AuditMark = {
 /** The filters of a search in the trail. */
 export type AuditTraits = {
   event?: EventKind;
-  /** Any of these, or all but this one. */
+  /** Any of these, or all but those. */
   kinds?: EventKind[] | undefined;
-  without?: EventKind | undefined;
+  without?: EventKind[] | undefined;
   severity?: Severity;
   tenantId?: string;
   userId?: string;

@@ -37,7 +37,15 @@ capable(`O-15 a real agent does its task in the cage, and its diff is right${not
   const home = join(stage.dir, "home");
   await writeModelFiles(home, server.url);
   await stage.startAgents(
-    { [name]: { command: entry.command, stdin: entry.stdin, home, envFromWorker: Object.keys(workerEnv) } },
+    {
+      [name]: {
+        command: entry.command,
+        stdin: entry.stdin,
+        protocol: entry.protocol,
+        home,
+        envFromWorker: Object.keys(workerEnv),
+      },
+    },
     { workerEnv },
     agent!.visiblePaths,
   );
@@ -47,6 +55,7 @@ capable(`O-15 a real agent does its task in the cage, and its diff is right${not
     result: { changed: [{ path: "src/greeting.txt", change: "modified" }] },
   });
   expect(seen).toMatchObject({ task: true, tests: true, refusal: true });
+  expect(job.agent).toMatchObject({ tool_calls: 4, denied: 1, tokens_in: 500, tokens_out: 100 });
   const diff = await stage.artifact(job, `${job.id}/changes.diff`);
   expect(diff).toContain("-Helo, world\n+Hello, world\n");
   expect(readFileSync(join(repo, "src/greeting.txt"), "utf8")).toBe("Helo, world\n");

@@ -213,6 +213,10 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   heartbeatJob: async (world) => fenced(world, { progress: 20, detail: "going on" }),
   releaseJob: async (world) => fenced(world, { progress: 1, detail: "d", reason: "a drain" }),
   reportProgress: async (world) => fenced(world, { progress: 50, detail: "half" }),
+  reportAgent: async (world) =>
+    fenced(world, {
+      calls: [{ call: 1, tool: "Edit", title: "src/a.txt", path: "src/a.txt", status: "completed" }],
+    }),
   reportStopped: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
     await hub.must("DELETE", `/jobs/${id}`, { token: tokens.alice });

@@ -40,6 +40,7 @@ async function sayEverything({ id, fence }: HeldJob) {
     start: await post("start", {}),
     heartbeat: await post("heartbeat", {}),
     progress: await post("progress", { progress: 1 }),
+    agent: await post("agent", { calls: [{ call: 1, tool: "Read", title: "a", status: "running" }] }),
     token: await post("token", {}),
     result: await post("result", { result: "stale" }),
     fail: await post("fail", { reason: "stale" }),

@@ -25,6 +25,7 @@ export function describeAttempts(create: () => StoreUnderTest): void {
         { act: "start", isolation: null },
         { act: "renew" },
         { act: "progress", progress: "1" },
+        { act: "agent", calls: [{ call: 1, tool: "Read", title: "a.txt", status: "running" }] },
         { act: "stopped", exitCode: 143 },
         { act: "release", reason: "drain" },
         resultOf("{}"),

@@ -24,11 +24,23 @@ export function readStatus(status: MessageOf<typeof jobStatus>): JobStatus {
     progress: status.progress ?? null,
     output_arriving: state === "STOPPED" && status.ended_at === 0,
     usage: status.usage ?? null,
+    agent_use: agentUseOf(status.agent_use),
     kind: status.kind || null,
     solver_url: status.solver_url || null,
     solver_checksum: status.solver_checksum || null,
     port: status.port || null,
     container: status.container || null,
     agent: status.agent || null,
+  };
+}
+
+function agentUseOf(use: MessageOf<typeof jobStatus>["agent_use"]): JobStatus["agent_use"] {
+  if (use === undefined) return null;
+  const { session_id, model, cost_usd, ...counts } = use;
+  return {
+    ...counts,
+    ...(cost_usd === undefined ? {} : { cost_usd }),
+    ...(session_id === "" ? {} : { session_id }),
+    ...(model === "" ? {} : { model }),
   };
 }

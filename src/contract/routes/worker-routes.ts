@@ -169,6 +169,16 @@ export const workerRoutes = {
     body: reports.progressRequest,
     answers: { 204: done, 409: leaseLost },
   }),
+  reportAgent: route({
+    method: "POST",
+    mayRepeat: true,
+    path: "/jobs/:id/agent",
+    who,
+    summary: "Report what the attempt's coding agent has done: its calls of tools, as it tells them",
+    params: jobParams,
+    body: reports.agentRequest,
+    answers: { 204: done, 409: leaseLost },
+  }),
   reportStopped: route({
     method: "POST",
     mayRepeat: true,

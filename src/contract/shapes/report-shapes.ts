@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { callStatuses } from "../../core/jobs/agent-use.ts";
 import { failureCodes } from "../../core/jobs/failure.ts";
 import { jobStates } from "../../core/jobs/job.ts";
 import { smallOutputBytesMax } from "../../core/jobs/small-output.ts";
@@ -43,6 +44,18 @@ export const usage = z.strictObject({
       requests: integer(0, Number.MAX_SAFE_INTEGER),
       denied: integer(0, Number.MAX_SAFE_INTEGER),
       bytes: integer(0, Number.MAX_SAFE_INTEGER),
+    })
+    .optional(),
+  /** As a coding agent reports it. */
+  agent: z
+    .strictObject({
+      tool_calls: integer(0, Number.MAX_SAFE_INTEGER),
+      denied: integer(0, Number.MAX_SAFE_INTEGER),
+      tokens_in: integer(0, Number.MAX_SAFE_INTEGER),
+      tokens_out: integer(0, Number.MAX_SAFE_INTEGER),
+      cost_micro_usd: used,
+      session_id: text(1, 200).optional(),
+      model: text(1, 200).optional(),
     })
     .optional(),
 });
@@ -153,6 +166,23 @@ export const releaseRequest = z.strictObject({
   reason: text(1, 500).optional(),
 });
 export const progressRequest = z.strictObject({ ...fence, ...progressFields, progress: decimal(0, 100) });
+/** A bound for one report; a worker sends more in several. */
+export const agentCallsMax = 100;
+export const agentRequest = z.strictObject({
+  ...fence,
+  calls: z
+    .array(
+      z.strictObject({
+        call: integer(1, 1_000_000),
+        tool: text(1, 100),
+        title: text(0, 500),
+        path: text(1, 1000).optional(),
+        status: z.enum(callStatuses),
+      }),
+    )
+    .min(1)
+    .max(agentCallsMax),
+});
 export const stoppedRequest = z.strictObject({ ...fence, exit_code: integer(-1, 255) });
 export const jobTokenRequest = z.strictObject(fence);
 export const jobTokenAnswer = z.object({ job_token: z.string(), expires_at: z.int() });

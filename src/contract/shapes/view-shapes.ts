@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { callStatuses } from "../../core/jobs/agent-use.ts";
 import { executionLocations, providers } from "../../core/jobs/document.ts";
 import { type FailureClass, failureClasses } from "../../core/jobs/failure.ts";
 import { jobStates } from "../../core/jobs/job.ts";
@@ -82,6 +83,20 @@ const usageView = z.object({
     .meta({ description: "Of a closed network: what was asked of its proxy" }),
 });
 
+/** As the coding agent reported it, by the protocol of its entry: no part of Writ has counted it. */
+const agentView = z
+  .object({
+    tool_calls: z.int(),
+    denied: z.int().meta({ description: "Calls that the agent or the kernel refused" }),
+    tokens_in: z.int(),
+    tokens_out: z.int(),
+    cost_usd: z.number().optional(),
+    session_id: z.string().optional(),
+    model: z.string().optional(),
+    reported_by: z.literal("agent"),
+  })
+  .meta({ description: "What its coding agent reported in the latest attempt; it was not checked" });
+
 /** Hash and size are as the worker reported them; an older worker reports only the key. */
 const outputFileView = z.object({
   folder_id: z.string(),
@@ -137,6 +152,7 @@ export const jobView = z.object({
   solver_checksum: z.string().nullable(),
   isolation: isolationView.nullable(),
   usage: usageView.nullable(),
+  agent: agentView.nullable().optional(),
   output: z.object({
     stdout: z.int(),
     stderr: z.int(),
@@ -261,6 +277,11 @@ export const liveEvent = z.object({
   fail_code: z.string().optional(),
   progress: z.number().optional(),
   detail: z.string().optional(),
+  call: z.int().optional().meta({ description: "Of `job:agent`: the number of the call in its attempt" }),
+  tool: z.string().optional(),
+  title: z.string().optional(),
+  path: z.string().optional(),
+  call_status: known(callStatuses).optional(),
 });
 export type LiveEvent = z.infer<typeof liveEvent>;
 

@@ -16,6 +16,7 @@ const changes: Change[] = [
   { act: "start", fence, isolation: null },
   { act: "renew", fence },
   { act: "progress", fence, progress: "1" },
+  { act: "agent", fence, calls: [{ call: 1, tool: "Read", title: "a.txt", status: "running" }] },
   { act: "release", fence, reason: "drain" },
   result,
   failure,

@@ -1,3 +1,4 @@
+import { type AgentCall, callDetails } from "./agent-use.ts";
 import {
   claim,
   disconnect,
@@ -45,6 +46,8 @@ export type Change =
   /** `usage` is what the attempt has used so far, as JSON. */
   | { act: "renew"; fence: Fence; usage?: string | undefined }
   | { act: "progress"; fence: Fence; progress: string }
+  /** What a coding agent has done, as it reports it: one event for each call. */
+  | { act: "agent"; fence: Fence; calls: readonly AgentCall[] }
   /** The processes of a cancelled attempt are dead; its output is still being sent. */
   | { act: "stopped"; fence: Fence; exitCode: number }
   | { act: "release"; fence: Fence; reason: string }
@@ -112,6 +115,11 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
       return moved({ ...renewed(job, rules), progress: change.progress }, [
         { event: "JOB_PROGRESS", details: { progress: change.progress } },
       ]);
+    case "agent":
+      return moved(
+        renewed(job, rules),
+        change.calls.map((call) => ({ event: "JOB_AGENT", details: callDetails(call) })),
+      );
     case "stopped":
       return stopped(job, change, rules);
     case "release":

@@ -1,3 +1,4 @@
+import type { ShownAgentUse } from "./agent-use.ts";
 import { isEnded, isScheduled, type JobState } from "./job.ts";
 import { type GrpcState, isStopped } from "./state-names.ts";
 
@@ -53,6 +54,8 @@ export type JobStatus = {
     /** Of a closed network. */
     network?: { requests: number; denied: number; bytes: number } | undefined;
   } | null;
+  /** What its coding agent reported in the latest attempt; nothing of it was checked. */
+  agent_use: Omit<ShownAgentUse, "reported_by"> | null;
   /** How it runs; null if it is too large for a list. What follows is null for kinds that have no such thing. */
   kind: string | null;
   solver_url: string | null;
@@ -89,6 +92,7 @@ export type ShownRecord = Pick<
   limits: { cpu?: string; memory?: string; io?: string; pids?: number; network?: string } | null;
   isolation: (Omit<NonNullable<JobStatus["isolation"]>, "cgroup"> & { cgroup?: string }) | null;
   usage: Partial<NonNullable<JobStatus["usage"]>> | null;
+  agent?: ShownAgentUse | null | undefined;
   output: { stdout: number; stderr: number; removed?: boolean };
   damaged?: readonly string[];
 };
@@ -125,8 +129,15 @@ export function statusOf(record: ShownRecord, command: readonly string[]): JobSt
     output_removed: record.output.removed === true,
     output_arriving: isArriving(record),
     usage: usageOf(record),
+    agent_use: agentUseOf(record),
     ...runOf(record),
   };
+}
+
+function agentUseOf({ agent }: ShownRecord): JobStatus["agent_use"] {
+  if (agent == null) return null;
+  const { reported_by: _, ...use } = agent;
+  return use;
 }
 
 function stateOf(record: ShownRecord): GrpcState {

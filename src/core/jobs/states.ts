@@ -13,6 +13,8 @@ export const transitions = [
   { act: "renew", from: ["running"], to: ["running"] },
   { act: "progress", from: ["assigned"], to: ["assigned"] },
   { act: "progress", from: ["running"], to: ["running"] },
+  { act: "agent", from: ["assigned"], to: ["assigned"] },
+  { act: "agent", from: ["running"], to: ["running"] },
   { act: "stopped", from: ["assigned"], to: ["assigned"] },
   { act: "stopped", from: ["running"], to: ["running"] },
   { act: "release", from: ["assigned", "running"], to: ["pending", "failed", "quarantined"] },

@@ -20,6 +20,7 @@ import { StateBadge, shownState } from "../parts/state.tsx";
 import { useKeys } from "../shell/keys.ts";
 import { go } from "../shell/router.ts";
 import { joinWords } from "../submit/shell-words.ts";
+import { AgentPanel } from "./agent-panel.tsx";
 import { AttemptBars } from "./attempt-bars.tsx";
 import { CandidateWorkers } from "./candidate-workers.tsx";
 import { DetailsPanel } from "./details-panel.tsx";
@@ -150,6 +151,7 @@ function JobBody({ read, onDone }: { read: Read; onDone: () => void }) {
         <div className="stack">
           {why === undefined ? null : <CandidateWorkers why={why} workers={workers} />}
           <AttemptBars job={job} events={events} now={now} />
+          <AgentPanel job={job} events={events} />
           <OutputPanel job={job} />
           <Results job={job} />
         </div>

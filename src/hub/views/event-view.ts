@@ -46,7 +46,7 @@ export const liveKinds = (Object.keys(eventTable) as EventKind[]).filter(
 );
 
 export function liveEvent(event: LoggedEvent): { name: string; data: LiveEvent } {
-  const { type, status, worker_id, attempt, priority, fail_code } = event.details as LiveEvent;
+  const { type, status, worker_id, attempt, priority, fail_code, ...details } = event.details as LiveEvent;
   return {
     name: `job:${eventTable[event.event].live}`,
     data: {
@@ -58,9 +58,14 @@ export function liveEvent(event: LoggedEvent): { name: string; data: LiveEvent }
       priority,
       ts: event.ts,
       ...(fail_code === undefined ? {} : { fail_code }),
+      ...(event.event === "JOB_AGENT" ? agentCall(details) : {}),
       ...reportedProgress(event),
     },
   };
+}
+
+function agentCall({ call, tool, title, path, call_status }: Partial<LiveEvent>): Partial<LiveEvent> {
+  return { call, tool, title, ...(path === undefined ? {} : { path }), call_status };
 }
 
 /** Progress is stored as the worker sent it: one text. */

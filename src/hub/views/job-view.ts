@@ -3,6 +3,7 @@ import { type DocumentFacts, documentFacts } from "../../contract/document-summa
 import { hiddenIn, type RunSpec } from "../../contract/kinds.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
+import { type AgentUse, shownAgentUse, withoutAgent } from "../../core/jobs/agent-use.ts";
 import { executionTimeMs, shownUsage } from "../../core/jobs/execution-time.ts";
 import type { JobRecord } from "../../core/jobs/job.ts";
 import { isStopped } from "../../core/jobs/state-names.ts";
@@ -98,7 +99,7 @@ export function jobFields(
     solver_url: facts.solver_url,
     solver_checksum: facts.solver_checksum,
     isolation: isolationOf(job, parts),
-    usage: parts.json("usage", shownUsage(job.usage)),
+    ...usageOf(job, parts),
     output_files: parts.json("output_files", job.outputFiles) ?? [],
     document_sha256: job.documentSha256,
   };
@@ -110,6 +111,13 @@ function isolationOf(job: JobRecord, parts: StoredParts): JobView["isolation"] {
   if (isolation?.cgroup === undefined || job.status === "running") return isolation;
   const { cgroup: _, ...rest } = isolation;
   return rest;
+}
+
+/** What the agent tells of itself is no part of what was measured. */
+function usageOf(job: JobRecord, parts: StoredParts): Pick<JobView, "usage" | "agent"> {
+  type Used = NonNullable<JobView["usage"]> & { agent?: AgentUse };
+  const { usage, agent } = withoutAgent(parts.json<Used>("usage", shownUsage(job.usage)));
+  return { usage, ...(agent === null ? {} : { agent: shownAgentUse(agent) }) };
 }
 
 function withoutHidden(run: RunSpec): NonNullable<JobView["run"]> {

@@ -1,5 +1,6 @@
 import type { Egress } from "../../core/egress.ts";
 import type { Provider } from "../../core/jobs/document.ts";
+import type { Protocol } from "./protocols/protocol.ts";
 
 /** What a worker needs to run delegate jobs, as agents.yaml describes it. */
 export type DelegateSettings = {
@@ -26,6 +27,8 @@ export type AgentEntry = {
   command?: readonly string[] | undefined;
   /** The text of the task on its standard input; nothing by default. */
   stdin?: "task" | undefined;
+  /** How it tells what it does; `text` by default: not at all. */
+  protocol?: Protocol | undefined;
   builtin?: "chat" | undefined;
   envFromWorker: readonly string[];
   /** Absolute. Becomes the HOME of the agent, which may write there. */

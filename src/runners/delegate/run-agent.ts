@@ -13,6 +13,7 @@ import {
 import { homeMount } from "./agent-home.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
+import { type AgentTale, followAgent } from "./protocols/follow-agent.ts";
 import type { Workspace } from "./repository/workspace.ts";
 import { writeTaskInto } from "./show-task.ts";
 import { taskText } from "./task-file.ts";
@@ -66,10 +67,14 @@ export async function runAgent(
       { dir: context.workDir, look: { roots: [""], hidden: [] } },
     ],
   });
+  const tale = followAgent(deps, context, { entry: chosen.entry, root: workspace.cwd, plan, running });
   try {
     const signal = AbortSignal.any([context.signal, watching.signal]);
-    const end = await waitForProcess<StopReason | AgentEnd>(deps, { ...context, signal }, running);
-    return { outcome: await judge(context, started, { ...end, idleTimeoutSec }), isStarted: true };
+    const end = await waitForProcess<StopReason | AgentEnd>(deps, { ...context, signal }, tale.running);
+    return {
+      outcome: await judge(context, { ...started, tale }, { ...end, idleTimeoutSec }),
+      isStarted: true,
+    };
   } finally {
     watching.close();
   }
@@ -81,7 +86,7 @@ type AgentExit = Awaited<ReturnType<typeof waitForProcess<StopReason | AgentEnd>
 
 async function judge(
   context: RunContext,
-  started: StartedProcess,
+  started: StartedProcess & { tale: AgentTale },
   { exit, stoppedBy, idleTimeoutSec }: AgentExit,
 ): Promise<RunOutcome> {
   if (stoppedBy === "idle") {
@@ -89,10 +94,26 @@ async function judge(
     const facts = { usage: exit.usage, isolation: started.running.isolation };
     return { kind: "failed", code: "TIMEOUT", detail: "IDLE_TIMEOUT", reason, ...facts };
   }
-  if (stoppedBy !== "finished") return judgeProcess(context, started, { exit, stoppedBy });
+  const { form } = started.tale;
+  if (stoppedBy !== "finished")
+    return withAnswer(await judgeProcess(context, started, { exit, stoppedBy, form }), started.tale);
   // It was ended after its own report that it is done, so the kind of its end does not matter.
   const done = { ...exit, exitCode: 0, signal: null };
-  return judgeProcess(context, started, { exit: done, stoppedBy: undefined });
+  return withAnswer(
+    await judgeProcess(context, started, { exit: done, stoppedBy: undefined, form }),
+    started.tale,
+  );
+}
+
+/** What it wrote last is the answer of an agent that tells what it does, unless it has left another. */
+function withAnswer(outcome: RunOutcome, { answer }: AgentTale): RunOutcome {
+  const text = answer();
+  if (text === "") return outcome;
+  const json = JSON.stringify(text);
+  if (outcome.kind === "succeeded" && outcome.resultJson === "null") return { ...outcome, resultJson: json };
+  if (outcome.kind === "failed" && outcome.partialResultJson === undefined)
+    return { ...outcome, partialResultJson: json };
+  return outcome;
 }
 
 function taskOf(

@@ -4,6 +4,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import type { JobDocument } from "../../contract/document.ts";
 import { uuidV7 } from "../../core/ids.ts";
+import type { AgentCall, AgentUse } from "../../core/jobs/agent-use.ts";
 import { AttemptSecrets } from "../../runners/attempt-secrets.ts";
 import { delegateRunner } from "../../runners/delegate/delegate-runner.ts";
 import type { AgentEntry, Capability, DelegateSettings } from "../../runners/delegate/delegate-settings.ts";
@@ -37,6 +38,9 @@ export type AgentTrial = {
   runsTests: boolean;
   isRefused: boolean;
   turns: number;
+  /** What it told of itself, if its entry names a protocol. */
+  use: AgentUse | undefined;
+  calls: AgentCall[];
   outcome: RunOutcome;
   /** The end of what it printed. */
   output: string;
@@ -56,8 +60,12 @@ export async function tryAgent(check: Check): Promise<AgentTrial> {
   const model = await startModelServer(answer);
   try {
     const attemptDir = join(dir, "jobs/trial/1");
-    const outcome = await runTrial(check, { repo, attemptDir, prompt: trialPrompt(trial), url: model.url });
-    return { ...(await judge({ repo, attemptDir, outcome, seen })), outcome };
+    const calls = new Map<number, AgentCall>();
+    const prompt = trialPrompt(trial);
+    const outcome = await runTrial(check, { repo, attemptDir, prompt, url: model.url, calls });
+    const use = outcome.kind === "released" ? undefined : outcome.usage?.agent;
+    const judged = await judge({ repo, attemptDir, outcome, seen });
+    return { ...judged, use, calls: [...calls.values()], outcome };
   } finally {
     await model.close();
   }
@@ -91,9 +99,18 @@ async function makeRepository(repo: string): Promise<void> {
   }
 }
 
-type TrialPlace = { repo: string; attemptDir: string; prompt: string; url: string };
+type TrialPlace = {
+  repo: string;
+  attemptDir: string;
+  prompt: string;
+  url: string;
+  calls: Map<number, AgentCall>;
+};
 
-async function runTrial(check: Check, { repo, attemptDir, prompt, url }: TrialPlace): Promise<RunOutcome> {
+async function runTrial(
+  check: Check,
+  { repo, attemptDir, prompt, url, calls }: TrialPlace,
+): Promise<RunOutcome> {
   const { deps, delegate, entry, dir } = check;
   const home = join(dir, "home");
   await mkdir(home, { mode: 0o700 });
@@ -130,6 +147,7 @@ async function runTrial(check: Check, { repo, attemptDir, prompt, url }: TrialPl
       ...contextOf(document, signal, check.timeoutMs),
       attemptDir,
       workDir,
+      reportCall: (call) => void calls.set(call.call, call),
     }),
   );
 }
@@ -168,7 +186,12 @@ function pathOf(endpoint: string | undefined): string {
 
 type EndedTrial = { repo: string; attemptDir: string; outcome: RunOutcome; seen: Seen };
 
-async function judge({ repo, attemptDir, outcome, seen }: EndedTrial): Promise<Omit<AgentTrial, "outcome">> {
+async function judge({
+  repo,
+  attemptDir,
+  outcome,
+  seen,
+}: EndedTrial): Promise<Omit<AgentTrial, "outcome" | "use" | "calls">> {
   // An agent may remove any of these files.
   const read = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
   const isAbsent = !existsSync(join(repo, forbiddenFile));

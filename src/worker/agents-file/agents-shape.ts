@@ -10,6 +10,7 @@ import {
 import { agentEgress, limits, workerEgress } from "../../contract/shapes/run-shapes.ts";
 import { executionLocations, providers } from "../../core/jobs/document.ts";
 import { absolutePathProblem, relativePathProblem } from "../../core/path-rules.ts";
+import { protocols } from "../../runners/delegate/protocols/protocol.ts";
 import { formatPlace, injectHost } from "../../runners/egress/read-injections.ts";
 import { parseAllowedHost } from "../../runtime/guarded-fetch/allowed-host.ts";
 import { isLoopback, parseHubAddress } from "../../runtime/hubs/hub-address.ts";
@@ -155,6 +156,8 @@ const agent = z
     command: command.optional(),
     /** What it reads on its standard input (default: nothing). */
     stdin: z.literal("task", "must be task, or be left out").optional(),
+    /** How it tells what it does (default: text, not at all). */
+    protocol: z.enum(protocols).optional(),
     env_from_worker: z.array(variable).max(100).optional(),
     home: text.optional(),
     session: boundedText(1, 100).optional(),
@@ -169,6 +172,10 @@ const agent = z
   .refine(({ command: words, stdin }) => words !== undefined || stdin === undefined, {
     path: ["stdin"],
     message: "needs a command that reads it",
+  })
+  .refine(({ command: words, protocol = "text" }) => words !== undefined || protocol === "text", {
+    path: ["protocol"],
+    message: "needs a command: what a program prints that somebody else runs is not seen",
   });
 
 /** Each is a mount of its own; the launcher accepts 256. */

@@ -93,10 +93,13 @@ async function explainAgent(
   ];
 }
 
-function startOf({ command, builtin, taskFile, completionMarker }: AgentEntry): string {
+function startOf({ command, builtin, taskFile, completionMarker, protocol = "text" }: AgentEntry): string {
   if (builtin !== undefined)
     return "is built in; it sends the prompt to the endpoint of the job's model, and the answer is the result";
-  if (command !== undefined) return `runs \`${command.join(" ")}\` in a cage`;
+  if (command !== undefined) {
+    const tells = protocol === "text" ? "" : `, and tells what it does as ${protocol}`;
+    return `runs \`${command.join(" ")}\` in a cage${tells}`;
+  }
   return `is a program that somebody else runs; it finds ${taskFile} in the repository and leaves ${completionMarker} there`;
 }
 

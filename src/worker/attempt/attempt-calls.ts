@@ -4,6 +4,7 @@ import type { RouteAnswer } from "../../contract/routes/read-answer.ts";
 import type { Route } from "../../contract/routes/route.ts";
 import { workerRoutes } from "../../contract/routes/worker-routes.ts";
 import { WritError } from "../../core/errors.ts";
+import type { AgentCall } from "../../core/jobs/agent-use.ts";
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import type { Isolation } from "../../sandbox/sandbox.ts";
 import type { Lease } from "../../signing/lease.ts";
@@ -49,6 +50,11 @@ export function createAttemptCalls(call: Call, workerId: string) {
     ): Promise<void> {
       const body = { ...fence(lease), ...report };
       await call(workerRoutes.reportProgress, { params: jobOf(lease), body }, { signal });
+    },
+
+    async agent(lease: Lease, calls: readonly AgentCall[], signal: AbortSignal): Promise<void> {
+      const body = { ...fence(lease), calls: [...calls] };
+      await call(workerRoutes.reportAgent, { params: jobOf(lease), body }, { signal });
     },
 
     async stopped(lease: Lease, exit_code: number, signal: AbortSignal): Promise<void> {

@@ -29,6 +29,7 @@ import type { FileAttempt } from "./file-urls.ts";
 import { jobTokenSource } from "./job-token-source.ts";
 import { keepOutputs } from "./keep-outputs.ts";
 import { readDocument } from "./read-document.ts";
+import { AgentReporter } from "./report-agent.ts";
 import { ProgressReporter } from "./report-progress.ts";
 import type { RunDeps } from "./run-job.ts";
 import type { StopNotice } from "./stop-notice.ts";
@@ -49,6 +50,7 @@ export class AttemptRun {
   readonly #held: HeldJob;
   readonly #parts: AttemptParts;
   readonly #progress: ProgressReporter;
+  readonly #agent: AgentReporter;
   readonly #timers: Timer[] = [];
   /** When it started, by the monotonic clock. */
   #sinceMs = 0;
@@ -62,6 +64,7 @@ export class AttemptRun {
     this.#held = held;
     this.#parts = parts;
     this.#progress = new ProgressReporter(deps, held, () => parts.announcement.make());
+    this.#agent = new AgentReporter(deps, held, () => parts.announcement.make());
   }
 
   /** Whether it is a function inside the worker, without a process of its own. */
@@ -111,6 +114,7 @@ export class AttemptRun {
       short: isShort ? this.#shortRun() : undefined,
     });
     stopNotice.makeLater(outcome);
+    await this.#agent.finish();
     if (files === undefined || this.#isInProcess) return outcome;
     return keepOutputs(this.#deps, files, { document, outcome, dir });
   }
@@ -146,6 +150,7 @@ export class AttemptRun {
       writeTrace: (text: string) => output.writeTrace(text),
       reportProgress: (percent, detail) =>
         this.#progress.report(percent, detail === undefined ? undefined : secrets.maskMessage(detail)),
+      reportCall: this.#deps.calls.accepts("agent") ? (call) => this.#agent.report(call) : undefined,
     } satisfies Partial<RunContext>;
   }
 

@@ -12,6 +12,7 @@ import { parseDuration } from "../../terminal/duration.ts";
 import { print } from "../../terminal/print.ts";
 import { rawHelp } from "../run/copy-output.ts";
 import { followJob } from "../run/follow-job.ts";
+import { tellingCalls } from "../run/tell-calls.ts";
 import { watchJob } from "../submit/watch-job.ts";
 import { chooseModel, type ModelFlags } from "./choose-model.ts";
 import { readPrompt } from "./read-prompt.ts";
@@ -125,14 +126,8 @@ async function delegate(writ: Writ, { context, command, prompt, flags }: Delegat
   else {
     await withJobs(context, command, async (jobs) => {
       const { raw = false } = flags;
-      context.exitCode = await followJob(jobs, {
-        context,
-        command,
-        jobId: id,
-        raw,
-        attempt: 1,
-        onLeave: "stop",
-      });
+      const followed = { context, command, jobId: id, raw, attempt: 1, onLeave: "stop" } as const;
+      context.exitCode = await tellingCalls({ context, command, jobId: id }, () => followJob(jobs, followed));
     });
   }
   if (!context.stops.requested.aborted) await sayWhatChanged(writ, { context, command, jobId: id });

@@ -6,6 +6,7 @@ import type { CliContext } from "../../context.ts";
 import { wantsJson, writeSlowly } from "../../terminal/print.ts";
 import { jobIdHelp, resolveJobId, shortId } from "../../terminal/short-id.ts";
 import { neutraliseLine, safeJson } from "../../terminal/terminal.ts";
+import type { ToldCall } from "../delegate/call-text.ts";
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -54,6 +55,7 @@ async function printPast({ context, command }: Input, event: TimelineEvent): Pro
     attempt && `attempt ${attempt}`,
     percentText(progress),
     reason ?? detail,
+    event.event === "JOB_AGENT" && callWords(event.details),
   ];
   await printLine(context, wantsJson(command) ? safeJson(event) : row(event.ts, name, told));
 }
@@ -70,10 +72,21 @@ async function printLive({ context, command }: Input, event: JobEvent): Promise<
     worker_id && `on ${worker_id}`,
     attempt > 0 && `attempt ${attempt}`,
   ];
+  const call = event.event === "job:agent" && callWords(event);
   await printLine(
     context,
-    row(event.ts, event.event.replace(/^job:/, ""), [...told, percentText(progress), detail, fail_code]),
+    row(event.ts, event.event.replace(/^job:/, ""), [
+      ...told,
+      percentText(progress),
+      detail,
+      fail_code,
+      call,
+    ]),
   );
+}
+
+function callWords({ tool, title, call_status: status }: ToldCall): string {
+  return [tool, title, status === "completed" ? "" : `(${status})`].filter(Boolean).join(" ");
 }
 
 function percentText(progress: unknown): string | undefined {

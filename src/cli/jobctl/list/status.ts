@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { RpcJob } from "../../../client/index.ts";
 import { formatBytes } from "../../../core/text/format-bytes.ts";
+import { formatCost } from "../../../core/text/format-cost.ts";
 import { withJobs } from "../../connection/with-jobs.ts";
 import type { CliContext } from "../../context.ts";
 import { formatDuration } from "../../terminal/duration.ts";
@@ -53,6 +54,7 @@ export function fieldsOf(job: RpcJob, nowMs: number): Field[] {
     ["limits", limits === null ? null : limitText(limits)],
     ["used", usage === null ? null : usageText(usage)],
     ...networkFields(usage),
+    ...agentFields(job.agent_use),
     ...isolationFields(job.isolation),
   ];
 }
@@ -94,6 +96,19 @@ function networkFields(usage: RpcJob["usage"]): Field[] {
   if (!network) return [];
   const { requests, denied, bytes } = network;
   return [["network", `closed; ${requests} requests, ${denied} denied, ${formatBytes(bytes)}`]];
+}
+
+/** The agent's own word: no part of Writ has counted it. */
+function agentFields(use: RpcJob["agent_use"]): Field[] {
+  if (use === null) return [];
+  const { tool_calls, denied, tokens_in, tokens_out, cost_usd, model, session_id } = use;
+  const refused = denied === 0 ? "" : `, ${denied} of them refused`;
+  const cost = cost_usd === undefined ? "" : `, ${formatCost(cost_usd)}`;
+  return [
+    ["agent says", `${tool_calls} calls${refused}; ${tokens_in} tokens in, ${tokens_out} out${cost}`],
+    ["its model", model ?? null],
+    ["its session", session_id ?? null],
+  ];
 }
 
 function usageText({ cpu_ms, memory_peak_bytes, oom }: NonNullable<RpcJob["usage"]>): string {

@@ -16,7 +16,15 @@ export function define(command: Command, context: CliContext): void {
     .action((id: string, { raw = false }: { raw?: boolean }) =>
       withJobs(context, command, async (jobs) => {
         const jobId = await resolveJobId(jobs, id);
-        context.exitCode = await followJob(jobs, { context, command, jobId, raw, onLeave: "detach" });
+        const follow = () => followJob(jobs, { context, command, jobId, raw, onLeave: "detach" });
+        const { kind } = await jobs.status(jobId, { signal: context.stops.requested });
+        if (kind !== "delegate") {
+          context.exitCode = await follow();
+          return;
+        }
+        // Events are read over HTTP, whose client takes longer to load than other jobs need.
+        const { tellingCalls } = await import("./tell-calls.ts");
+        context.exitCode = await tellingCalls({ context, command, jobId }, follow);
       }),
     );
 }

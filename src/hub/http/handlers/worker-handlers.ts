@@ -9,6 +9,7 @@ import { appendOutput } from "../../use-cases/workers/append-output.ts";
 import {
   heartbeatJob,
   releaseJob,
+  reportAgent,
   reportProgress,
   reportStopped,
   startJob,
@@ -140,6 +141,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
 
   async reportProgress({ deps, identity, origin, params, body }) {
     await reportProgress(deps, { ...body, identity, origin, jobId: params.id });
+    return done;
+  },
+
+  async reportAgent({ deps, identity, origin, params, body }) {
+    await reportAgent(deps, { ...body, identity, origin, jobId: params.id });
     return done;
   },
 

@@ -1,3 +1,4 @@
+import type { EventKind } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { AuditTraits } from "../../../store/audit-store.ts";
 import type { SealedRecord } from "../../../store/log/audit-record.ts";
@@ -15,6 +16,9 @@ type AuditSearch = AuditTraits & {
   limit: number;
 };
 
+/** What running jobs tell is in the same log, but is no event of the trail. */
+const whileRunning: EventKind[] = ["JOB_PROGRESS", "JOB_AGENT"];
+
 /** How many records of the table one act examines: rare records are found in many short acts. */
 const window = 5_000;
 
@@ -27,8 +31,7 @@ export async function readAudit(
     ...call.search,
     tenantId: call.identity.tenantId ?? call.search.tenantId,
     ...(call.search.isOfPeople ? { kinds: kindsOfPeople } : {}),
-    // Progress of running jobs is in the same log, but is no event of the trail.
-    ...(call.search.event === undefined ? { without: "JOB_PROGRESS" as const } : {}),
+    ...(call.search.event === undefined ? { without: whileRunning } : {}),
   };
   if (call.identity.tenantId !== null && call.search.tenantId !== undefined) {
     // Records of another tenant look as if they did not exist.
@@ -110,7 +113,7 @@ function fits(record: SealedRecord, search: AuditSearch): boolean {
   const ts = Date.parse(record.timestamp);
   return (
     (search.event === undefined || record.event === search.event) &&
-    (search.without === undefined || record.event !== search.without) &&
+    !(search.without as string[] | undefined)?.includes(record.event) &&
     (search.kinds === undefined || (search.kinds as string[]).includes(record.event)) &&
     (!search.isOfPeople || isByPerson(record)) &&
     (search.severity === undefined || record.severity === search.severity) &&

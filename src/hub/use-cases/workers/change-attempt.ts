@@ -1,6 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
+import type { AgentCall } from "../../../core/jobs/agent-use.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { jobOrThrow } from "../access/job-or-throw.ts";
@@ -50,6 +51,14 @@ export async function reportProgress(
   await changeAttempt(deps, call, { act: "progress", progress: JSON.stringify({ progress, detail }) });
 }
 
+/** What a coding agent has done, as it tells its worker. */
+export async function reportAgent(
+  deps: HubDeps,
+  call: AttemptCall & { calls: readonly AgentCall[] },
+): Promise<void> {
+  await changeAttempt(deps, call, { act: "agent", calls: call.calls });
+}
+
 /** Answers the callers that stopped the job, although it ends only when all of its output has arrived. */
 export async function reportStopped(deps: HubDeps, call: AttemptCall & { exit_code: number }): Promise<void> {
   await changeAttempt(deps, call, { act: "stopped", exitCode: call.exit_code });
@@ -63,6 +72,7 @@ export async function releaseJob(deps: HubDeps, call: AttemptCall & { reason?: s
 type AttemptAct =
   | { act: "start"; isolation: string | null }
   | { act: "progress"; progress: string }
+  | { act: "agent"; calls: readonly AgentCall[] }
   | { act: "stopped"; exitCode: number }
   | { act: "release"; reason: string };
 

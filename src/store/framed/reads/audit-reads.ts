@@ -42,7 +42,7 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
 function fits({ event: { stored, severity } }: ReadRecord, filter: AuditFilter): boolean {
   return (
     (filter.event === undefined || stored.event === filter.event) &&
-    (filter.without === undefined || stored.event !== filter.without) &&
+    !filter.without?.includes(stored.event) &&
     (filter.kinds === undefined || filter.kinds.includes(stored.event)) &&
     (filter.severity === undefined || severity === filter.severity) &&
     (filter.tenantId === undefined || stored.tenantId === filter.tenantId) &&

@@ -129,7 +129,7 @@ export async function searchAudit(sql: Connection, filter: AuditFilter): Promise
   const from = Math.max(after, last - filter.window);
   const conditions = new Conditions().add("events.seq > ?", from).add("events.seq <= ?", last);
   conditions.add("events.event = ?", filter.event);
-  conditions.add("events.event <> ?", filter.without);
+  conditions.add("NOT (events.event = ANY (?))", filter.without);
   conditions.add("events.event = ANY (?)", filter.kinds);
   conditions.add("audit_seals.severity = ?", filter.severity);
   conditions.add("events.tenant_id = ?", filter.tenantId);

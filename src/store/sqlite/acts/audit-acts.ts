@@ -111,7 +111,10 @@ export function searchAudit(context: ReadContext, filter: AuditFilter): AuditPag
   const from = Math.max(after, range.last - filter.window);
   const conditions = new Conditions().add("events.seq > ?", from).add("events.seq <= ?", range.last);
   conditions.add("events.event = ?", filter.event);
-  conditions.add("events.event <> ?", filter.without);
+  conditions.add(
+    "events.event NOT IN (SELECT value FROM json_each(?))",
+    filter.without && JSON.stringify(filter.without),
+  );
   conditions.add(
     "events.event IN (SELECT value FROM json_each(?))",
     filter.kinds && JSON.stringify(filter.kinds),

@@ -78,6 +78,16 @@ export const usage = {
   network: { number: 4, kind: "message", of: networkUsage },
 } as const;
 
+export const agentUse = {
+  tool_calls: { number: 1, kind: "uint64" },
+  denied: { number: 2, kind: "uint64" },
+  tokens_in: { number: 3, kind: "uint64" },
+  tokens_out: { number: 4, kind: "uint64" },
+  cost_usd: { number: 5, kind: "double", count: "optional" },
+  session_id: { number: 6, kind: "string" },
+  model: { number: 7, kind: "string" },
+} as const;
+
 export const jobStatus = {
   job_id: { number: 1, kind: "string" },
   user: { number: 2, kind: "string" },
@@ -113,6 +123,7 @@ export const jobStatus = {
   agent: { number: 32, kind: "string" },
   scheduled_at: { number: 33, kind: "int64" },
   last_line: { number: 34, kind: "string" },
+  agent_use: { number: 35, kind: "message", of: agentUse },
 } as const;
 
 export const stopJobResponse = {
