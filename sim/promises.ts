@@ -20,6 +20,8 @@ type Followed = {
 };
 
 type Answer = { status: number; text: string; request: HubRequest };
+type SentReports = { items: { attempt: number }[]; ends?: [jobId: string, attempt: number][] };
+type ReportAnswer = { items: { job_id: string; status?: JobState }[]; ends?: { row: number }[] };
 type Counts = Record<JobState, number>;
 
 const steps = new Set(transitions.flatMap(({ from, to }) => from.flatMap((a) => to.map((b) => `${a} ${b}`))));
@@ -87,7 +89,7 @@ export class Promises {
     if (route === "submitJob") this.#noteSubmit(hub, request, body);
     if (route === "cancelJob") this.#noteCancel(hub, request);
     if (route === "getJob") this.#noteShown(hub, body);
-    if (route === "finishJobs") this.#noteEnds(hub, request, body.items);
+    if (route === "finishJobs") this.#noteEnds(hub, request, body);
   }
 
   #noteSubmit(hub: SimHub, request: HubRequest, { id }: { id: string }): void {
@@ -117,19 +119,20 @@ export class Promises {
       this.#broken(`${job.name} was shown as ${status} in attempt ${attempt}, which is not stored`);
   }
 
-  #noteEnds(
-    hub: SimHub,
-    request: HubRequest,
-    items: { job_id: string; status?: JobState; error?: unknown }[],
-  ): void {
-    const sent = JSON.parse(Buffer.from(request.body!).toString()).items as { attempt: number }[];
+  #noteEnds(hub: SimHub, request: HubRequest, answer: ReportAnswer): void {
+    const sent = JSON.parse(Buffer.from(request.body!).toString()) as SentReports;
     this.#readLog(hub);
-    for (const [index, { job_id, status }] of items.entries()) {
-      if (status === undefined) continue;
-      const job = this.#jobs.get(job_id)!;
-      if (!job.was.has(`${status} ${sent[index]!.attempt}`))
-        this.#broken(`the end of ${job.name} was accepted as ${status} and is not stored`);
-    }
+    for (const [index, { job_id, status }] of answer.items.entries())
+      if (status !== undefined) this.#checkEnd(job_id, status, sent.items[index]!.attempt);
+    const refused = new Set(answer.ends?.map(({ row }) => row));
+    for (const [row, [jobId, attempt]] of (sent.ends ?? []).entries())
+      if (!refused.has(row)) this.#checkEnd(jobId, "completed", attempt);
+  }
+
+  #checkEnd(jobId: string, status: JobState, attempt: number): void {
+    const job = this.#jobs.get(jobId)!;
+    if (!job.was.has(`${status} ${attempt}`))
+      this.#broken(`the end of ${job.name} was accepted as ${status} and is not stored`);
   }
 
   /** Reads what is new in the log; returns the jobs that it is about. */

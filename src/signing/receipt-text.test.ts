@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonValue } from "../core/text/json-value.ts";
 import { canonicalize } from "./canonical.ts";
+import { emptySha256, functionReceiptText } from "./receipt.ts";
 import { parseReceipt, type Receipt, receiptText } from "./receipt-text.ts";
 
 const receipt: Receipt = {
@@ -37,4 +38,26 @@ test("a receipt is written in canonical form, whatever is null in it", () => {
     expect(receiptText(one)).toBe(canonicalize(one as unknown as JsonValue));
     expect(parseReceipt(receiptText(one))).toEqual(one);
   }
+});
+
+test("the receipt of a function is the one that its fields give", () => {
+  const facts = {
+    job_id: receipt.job_id,
+    attempt: 3,
+    worker_id: receipt.worker_id,
+    document_sha256: receipt.document_sha256,
+    result_sha256: "b".repeat(64),
+    started_at: 0,
+    ended_at: 1_790_000_000_000,
+  };
+  const whole: Receipt = {
+    ...facts,
+    exit_code: null,
+    stdout_sha256: emptySha256,
+    stderr_sha256: emptySha256,
+    output_files: [],
+    isolation: { level: "in-process", applied: [], missing: [] },
+    usage: null,
+  };
+  expect(functionReceiptText(facts)).toBe(receiptText(whole));
 });

@@ -19,6 +19,10 @@ export class CanonicalScanner {
     return this.#keysLeft >= 0;
   }
 
+  get keysLeft(): number {
+    return this.#keysLeft;
+  }
+
   /** Where the value that begins at `at` ends, or -1. `levels` is how deep it may be nested. */
   value(at: number, levels: number): number {
     const keysLeft = this.#keysLeft;

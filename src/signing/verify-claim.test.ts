@@ -173,7 +173,9 @@ test("verifyClaim answers with what was signed and ignores what stands beside it
     "documentText",
     "isPlain",
     "lease",
+    "signedSha256",
   ]);
+  expect(verified.signedSha256).toBe(sha256Hex(claim.lease));
   expect(verified.documentText).toBe(claim.document);
   expect(verified.documentSha256).toBe(sha256Hex(claim.document));
   expect(canonicalize(verified.document)).toBe(claim.document);

@@ -14,6 +14,8 @@ export type VerifiedClaim = {
   documentText: string;
   documentSha256: string;
   lease: Lease;
+  /** The SHA-256 of what the hub signed: the lease, or what one signature covers for a whole batch. */
+  signedSha256: string;
 };
 
 /** The worker that checks, and when. */
@@ -55,7 +57,10 @@ export function verifyClaim(input: Verifier & { claim: Claim }): VerifiedClaim {
   if (!isSigned(input, key, claim.lease, by.lease_signature ?? claim.lease_signature)) {
     throw badSignature("The lease");
   }
-  return checkContents(input, claim, sha256Hex(claim.document));
+  return checkContents(input, claim, {
+    documentSha256: sha256Hex(claim.document),
+    signedSha256: sha256Hex(claim.lease),
+  });
 }
 
 /** Checks a batch under one signature that covers every document, every lease and the worker's name. */
@@ -73,7 +78,10 @@ export function verifyBatch(
   }));
   const text = batchText({ workerId: input.workerId, jobs });
   keyThatSigned(input, input.batch, { text, what: "The batch" });
-  return read.map((job, index) => checkContents(input, job, hashes[index] as string));
+  const signedSha256 = sha256Hex(text);
+  return read.map((job, index) =>
+    checkContents(input, job, { documentSha256: hashes[index] as string, signedSha256 }),
+  );
 }
 
 /** The key id is only a hint about which trusted key to try; an unknown id is refused. */
@@ -106,13 +114,13 @@ function findTrusted(trusted: VerifyingKey[], keyId: string): VerifyingKey | und
 function checkContents(
   verifier: Verifier,
   signed: { document: string; lease: string },
-  documentSha256: string,
+  { documentSha256, signedSha256 }: Pick<VerifiedClaim, "documentSha256" | "signedSha256">,
 ): VerifiedClaim {
   const lease = parseLease(signed.lease);
   checkLease(verifier, lease, documentSha256);
   const { document, isPlain } = readDocument(signed.document);
   if (document["job_id"] !== lease.job_id) throw leaseInvalid("it names another job than the document");
-  return { document, isPlain, documentText: signed.document, documentSha256, lease };
+  return { document, isPlain, documentText: signed.document, documentSha256, lease, signedSha256 };
 }
 
 function checkLease(verifier: Verifier, lease: Lease, documentSha256: string): void {

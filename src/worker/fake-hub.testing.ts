@@ -162,7 +162,7 @@ export class FakeHub {
       };
     }
     if (path === "/jobs/claim-batch") return this.#claim(body as { max: number });
-    if (path === "/jobs/results") return this.#finish(body as { items: Ending[] });
+    if (path === "/jobs/results") return this.#finish(body as { ends?: unknown[][]; items: Ending[] });
     if (path.endsWith("/refused-claims")) {
       this.refusals.push(body as FakeHub["refusals"][number]);
       return { status: 200, body: { returned: 1, paused_until: 0 } };
@@ -187,13 +187,16 @@ export class FakeHub {
     return jobs.length === 0 ? { status: 204 } : { status: 200, body: signedBatch(this.key, jobs) };
   }
 
-  #finish({ items }: { items: Ending[] }): { status: number; body: unknown } {
+  #finish({ ends, items }: { ends?: unknown[][]; items: Ending[] }): { status: number; body: unknown } {
+    for (const [job_id, attempt, token, , , , , result] of ends ?? [])
+      this.endings.push({ job_id: String(job_id), attempt, token, result });
     for (const { job_id, small_output = {} } of items) {
       for (const [stream, text] of Object.entries(small_output as Record<string, string>))
         this.outputs.set(`${job_id}/output/${stream}`, Buffer.from(text, "base64"));
     }
     this.endings.push(...items);
-    return { status: 200, body: { items: items.map(({ job_id }) => ({ job_id, status: "completed" })) } };
+    const answers = items.map(({ job_id }) => ({ job_id, status: "completed" }));
+    return { status: 200, body: { items: answers, ...(ends === undefined ? {} : { ends: [] }) } };
   }
 
   #append(name: string, offset: number, bytes: Buffer): { status: number; body: unknown } {

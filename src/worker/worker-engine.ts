@@ -10,7 +10,7 @@ import type { Telemetry } from "../runtime/telemetry/telemetry.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type SigningKey, signText } from "../signing/ed25519.ts";
-import { receiptListText } from "../signing/receipt.ts";
+import { type LeaseRun, receiptListText } from "../signing/receipt.ts";
 import { ResultReporter } from "./attempt/report-results.ts";
 import { type RunDeps, runJob } from "./attempt/run-job.ts";
 import { ClaimGate } from "./claims/claim-gate.ts";
@@ -283,7 +283,8 @@ function programOf({ version, bootId, key, runners, handlers, sandbox }: EngineP
 
 function runDepsOf(parts: EngineParts, hub: HubDeps, quit: AbortSignal) {
   const { settings, key, keys, connection, clock, random } = parts;
-  const signReceipts = (hashes: string[]) => signText(key, receiptListText(settings.workerId, hashes));
+  const signReceipts = (hashes: string[], leases: LeaseRun[] | undefined) =>
+    signText(key, receiptListText(settings.workerId, hashes, leases));
   return {
     ...parts,
     ...hub,

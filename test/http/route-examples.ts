@@ -252,12 +252,14 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
   finishJobs: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
     const { worker_id, ...lease } = fence;
+    const [hash, ended] = [sha256Hex(""), await runningJob(hub, { workerId: worker_id })];
     return {
       token: tokens.worker,
       body: {
         worker_id,
         items: [{ job_id: id, ...lease, result: 1, output: { stdout: 0, stderr: 0 } }],
-        receipts: { signature: "base64:x" },
+        ends: [[ended.id, ended.fence.attempt, ended.fence.token, hash, 1, 2, hash, null]],
+        receipts: { signature: "base64:x", leases: [[hash, 1]] },
       },
     };
   },

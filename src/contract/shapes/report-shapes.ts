@@ -216,12 +216,64 @@ export const resultItem = z.strictObject({
   idempotency_key: text(1, 200).optional(),
 });
 
+const attemptTime = integer(0, Number.MAX_SAFE_INTEGER);
+
+/**
+ * The end of a function that succeeded inside the worker and wrote nothing. Everything else in its item and its receipt
+ * follows from that.
+ */
+export const functionEnd = z.tuple([
+  jobId,
+  fence.attempt.unwrap(),
+  leaseToken,
+  sha256Hex.meta({ description: "The SHA-256 of the document" }),
+  attemptTime.meta({ description: "When the function started, by the worker's clock" }),
+  attemptTime.meta({ description: "When it ended" }),
+  sha256Hex.meta({ description: "The SHA-256 of the receipt's text" }),
+  anyJson.meta({ description: "The result" }),
+]);
+
+const endsMax = 256;
+
 /** Each item is judged by itself, so their shapes are checked one by one, and a bad item does not affect the others. */
-export const resultBatch = z.strictObject({
-  worker_id: workerId,
-  items: z.array(anyJson).min(1).max(256),
-  /** One signature over the list of the receipts' hashes, in the order of the items. */
-  receipts: z.strictObject({ signature: receiptSignature }).optional(),
+export const resultBatch = z
+  .strictObject({
+    worker_id: workerId,
+    items: z.array(anyJson).max(endsMax),
+    ends: z.array(anyJson).max(endsMax).optional().meta({
+      description:
+        "Functions that succeeded and wrote nothing, as rows: [job_id, attempt, token, document_sha256, started_at, ended_at, receipt_sha256, result]. They come before the items in the list of receipts",
+    }),
+    receipts: z
+      .strictObject({
+        signature: receiptSignature.meta({
+          description: "One signature over the list of the receipts' hashes, in the order of ends and items",
+        }),
+        leases: z
+          .array(z.tuple([sha256Hex, integer(1, endsMax)]))
+          .min(1)
+          .max(endsMax)
+          .optional()
+          .meta({
+            description:
+              "Part of the signed list: the SHA-256 of what the hub signed for each claim, and how many receipts that follow each other are of it",
+          }),
+      })
+      .optional(),
+  })
+  .refine(({ items, ends = [] }) => isWithin(items.length + ends.length, 1, endsMax), {
+    path: ["items"],
+    message: `must be, together with ends, 1 to ${endsMax}`,
+  });
+
+function isWithin(count: number, min: number, max: number): boolean {
+  return count >= min && count <= max;
+}
+
+const refusedItem = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.record(z.string(), z.unknown()).optional(),
 });
 
 export const resultBatchAnswer = z.object({
@@ -231,13 +283,11 @@ export const resultBatchAnswer = z.object({
       status: z.enum(jobStates).optional(),
       duplicate: z.boolean().optional(),
       run_at: z.int().optional(),
-      error: z
-        .object({
-          code: z.string(),
-          message: z.string(),
-          details: z.record(z.string(), z.unknown()).optional(),
-        })
-        .optional(),
+      error: refusedItem.optional(),
     }),
   ),
+  ends: z
+    .array(z.object({ row: z.int(), job_id: z.string().nullable(), error: refusedItem }))
+    .optional()
+    .meta({ description: "The rows of ends that were refused; all others are stored" }),
 });

@@ -14,6 +14,7 @@ import { checkSession } from "../use-cases/access/sessions.ts";
 import { recordRequest } from "../use-cases/audit/record-request.ts";
 import { authenticateJob, isJobToken } from "../use-cases/files/authenticate-job.ts";
 import { readPlainBatch, readPlainJob } from "../use-cases/jobs/plain-submissions.ts";
+import { readPlainReports } from "../use-cases/workers/plain-reports.ts";
 import { compressReply } from "./bodies/compress-reply.ts";
 import { hungUp, keysMaxOf, readBytes, readJsonText } from "./bodies/read-body.ts";
 import type { AnyAnswer, Call, HttpDeps } from "./call.ts";
@@ -160,6 +161,7 @@ async function bodyOf(
 const plainReaders: Partial<Record<RouteName, (text: string, keysMax: number) => unknown>> = {
   submitJob: readPlainJob,
   submitJobs: readPlainBatch,
+  finishJobs: readPlainReports,
 };
 
 export function hangUpSignal({ outgoing }: Exchange): AbortSignal {

@@ -2,6 +2,7 @@ import { type JobDocument, jobDocument } from "../../contract/document.ts";
 import { toPlain } from "../../core/text/json-value.ts";
 import { RunFailure } from "../../runners/runner.ts";
 import type { VerifiedClaim } from "../../signing/verify-claim.ts";
+import { readPlainDocument } from "./plain-document.ts";
 
 type Accepting = {
   location: string;
@@ -34,6 +35,8 @@ export function readDocument(claim: SignedDocument, worker: Accepting): JobDocum
 }
 
 function parseDocument({ document, isPlain }: SignedDocument): JobDocument {
+  const plain = isPlain ? readPlainDocument(document) : null;
+  if (plain !== null) return plain;
   const parsed = jobDocument.safeParse(isPlain ? document : toPlain(document));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

@@ -2,7 +2,7 @@ import type { ReceiptParts } from "../../contract/shapes/report-shapes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { JsonValue } from "../../core/text/json-value.ts";
 import type { RunOutcome } from "../../runners/runner.ts";
-import { canonicalize } from "../../signing/canonical.ts";
+import { canonicalize, readPlainly } from "../../signing/canonical.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 import { parseJson } from "../../signing/parse-json.ts";
 import { emptySha256 } from "../../signing/receipt.ts";
@@ -63,11 +63,17 @@ const nullSha256 = sha256Hex("null");
 
 /** A result that cannot be parsed has no canonical form; the hub will refuse it, and its hash with it. */
 function resultHash(json: string): string {
-  if (json === "null") return nullSha256;
+  return canonicalResult(json)?.sha256 ?? sha256Hex(json);
+}
+
+/** The canonical form of a result; null if it cannot be parsed. */
+export function canonicalResult(json: string): { text: string; sha256: string } | null {
+  if (json === "null") return { text: json, sha256: nullSha256 };
   try {
-    return sha256Hex(canonicalize(parseJson(json)));
+    const text = readPlainly(json) === null ? canonicalize(parseJson(json)) : json;
+    return { text, sha256: sha256Hex(text) };
   } catch (error) {
-    if (error instanceof WritError) return sha256Hex(json);
+    if (error instanceof WritError) return null;
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import type { HeldJob } from "../claims/held-jobs.ts";
 import { type ReleaseDeps, releaseLease } from "../claims/release-lease.ts";
 import type { HubCalls } from "../hub/hub-calls.ts";
 import type { AttemptOutput } from "./attempt-output.ts";
+import { functionRow } from "./function-row.ts";
 import { partsOf, receiptOf } from "./receipt.ts";
 import { type ReportFacts, reportItem } from "./report-item.ts";
 import type { Reported, ResultReporter } from "./report-results.ts";
@@ -22,7 +23,10 @@ type EndFacts = {
   /** Whether the hub does not know yet that a process has started. */
   isUnannounced?: boolean;
   endedAtMs: number;
-  output: Pick<AttemptOutput, "sizes" | "isRefused" | "shipAgain" | "hashOf" | "small" | "shipSmall">;
+  output: Pick<
+    AttemptOutput,
+    "sizes" | "isRefused" | "shipAgain" | "hashOf" | "small" | "shipSmall" | "hasFiles"
+  >;
 };
 
 type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
@@ -48,6 +52,12 @@ export async function reportOutcome(
     return "released";
   }
 
+  const row = functionRow(deps, held, outcome, facts);
+  if (row !== null) {
+    const { kind } = await deps.reporter.report(row, gone.signal);
+    // A row says nothing about why it was refused; the item does.
+    if (kind !== "refused") return kind;
+  }
   const reported = await reportEnd(deps, held, outcome, facts);
   if (reported.kind !== "refused") return reported.kind;
   const { code, message } = reported;
@@ -158,7 +168,8 @@ async function sendEnd(
   const receipt = receiptOf(claim, outcome, facts);
   const sha256 = sha256Hex(receipt);
   const signed = isReceiptWhole ? { receipt } : { receipt_parts: partsOf(claim, facts, sha256) };
-  return reporter.report(reportItem(lease, outcome, { ...signed, ...reportFacts }), gone.signal, sha256);
+  const text = reportItem(lease, outcome, { ...signed, ...reportFacts });
+  return reporter.report({ text, receipt: { sha256, leaseSha256: claim.signedSha256 } }, gone.signal);
 }
 
 /** The text that the hub has written from the parts has another hash than ours. */

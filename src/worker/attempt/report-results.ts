@@ -1,5 +1,6 @@
 import { hasCode, isRetryableCode, WritError } from "../../core/errors.ts";
-import type { HubCalls, ResultAnswer } from "../hub/hub-calls.ts";
+import type { LeaseRun } from "../../signing/receipt.ts";
+import type { HubCalls, Reports, ResultAnswer } from "../hub/hub-calls.ts";
 import { hubPauseMs, mayComeBack, type RetryDeps, retryWhileAway } from "../hub/hub-presence.ts";
 
 /** The result of a report. */
@@ -9,18 +10,24 @@ export type Reported =
   | { kind: "lost" }
   | { kind: "refused"; code: string; message: string; details?: Record<string, unknown> };
 
-type Waiting = {
+/** An outcome as JSON text: an item, or the row of a function. */
+export type Report = {
   text: string;
-  receiptSha256: string | undefined;
+  isRow?: boolean;
+  /** Of its receipt, if it has one, and of what the hub signed for its claim. */
+  receipt?: { sha256: string; leaseSha256: string };
+};
+
+type Waiting = Report & {
   bytes: number;
   signal: AbortSignal;
   settle(reported: Reported): void;
 };
 
 type ReporterDeps = RetryDeps & {
-  calls: Pick<HubCalls, "finishJobs">;
-  /** One signature over the hashes of all receipts of a call. */
-  signReceipts?(hashes: string[]): string;
+  calls: Pick<HubCalls, "finishJobs" | "accepts">;
+  /** One signature over the hashes of all receipts of a call, and over the leases, if the hub accepts their names. */
+  signReceipts?(hashes: string[], leases: LeaseRun[] | undefined): string;
 };
 
 const itemsMax = 256;
@@ -30,7 +37,7 @@ const bodyBytesMax = 7 * 1024 ** 2;
 /**
  * Reports how attempts have ended. Only one call is in progress; attempts that end meanwhile are reported with the next
  * one, so that a busy worker needs few calls and an idle one does not wait. How many can wait is bounded by how many
- * jobs a worker holds.
+ * jobs a worker holds. Why: ADR 0125.
  */
 export class ResultReporter {
   readonly #deps: ReporterDeps;
@@ -47,14 +54,11 @@ export class ResultReporter {
     signal.addEventListener("abort", () => this.#giveUp(this.#waiting.splice(0)), { once: true });
   }
 
-  /**
-   * `text` is the item as JSON, including its receipt if there is one, whose hash is signed. Resolves when the hub has
-   * answered for it; the item's own signal gives it up as lost.
-   */
-  report(text: string, signal: AbortSignal, receiptSha256?: string): Promise<Reported> {
+  /** Resolves when the hub has answered for it; the report's own signal gives it up as lost. */
+  report(report: Report, signal: AbortSignal): Promise<Reported> {
     if (signal.aborted || this.#signal.aborted) return Promise.resolve({ kind: "lost" });
     return new Promise((settle) => {
-      this.#waiting.push({ text, receiptSha256, bytes: Buffer.byteLength(text), signal, settle });
+      this.#waiting.push({ ...report, bytes: Buffer.byteLength(report.text), signal, settle });
       if (this.#isSending) return;
       this.#isSending = true;
       // Attempts that end in the same turn of the event loop share the call.
@@ -85,14 +89,23 @@ export class ResultReporter {
   }
 
   async #sendBatch(batch: Waiting[]): Promise<void> {
-    const texts = batch.map((item) => item.text);
-    const hashes = batch.map((item) => item.receiptSha256).filter((hash) => hash !== undefined);
-    const signature = hashes.length === 0 ? undefined : this.#deps.signReceipts?.(hashes);
+    const rows = batch.filter(({ isRow }) => isRow === true);
+    const items = batch.filter(({ isRow }) => isRow !== true);
+    const reports = {
+      ends: rows.map(({ text }) => text),
+      items: items.map(({ text }) => text),
+      receipts: this.#signed([...rows, ...items]),
+    };
     try {
-      const answers = await retryWhileAway(this.#deps, this.#signal, (signal) =>
-        this.#deps.calls.finishJobs(texts, signal, signature),
+      const { refusedEnds, items: answers } = await retryWhileAway(this.#deps, this.#signal, (signal) =>
+        this.#deps.calls.finishJobs(reports, signal),
       );
-      await this.#settleAll(batch, answers);
+      const refusals = new Map(refusedEnds.map(({ row, error }) => [row, error]));
+      const again = [
+        ...rows.filter((row, index) => this.#mustRepeat(row, refusals.get(index))),
+        ...items.filter((item, index) => this.#mustRepeat(item, answers[index]!.error)),
+      ];
+      await this.#repeat(again);
     } catch (error) {
       if (this.#signal.aborted) return this.#giveUp(batch);
       // One item that the hub cannot read makes the whole body invalid; alone, each is judged by itself.
@@ -101,15 +114,26 @@ export class ResultReporter {
     }
   }
 
-  async #settleAll(batch: Waiting[], answers: ResultAnswer[]): Promise<void> {
-    const again: Waiting[] = [];
-    for (const [index, item] of batch.entries()) {
-      const { error } = answers[index]!;
-      if (error === undefined) item.settle({ kind: "kept" });
-      else if (error.code === "LEASE_LOST" || error.code === "NOT_FOUND") item.settle({ kind: "lost" });
-      else if (isRetryableCode(error.code)) again.push(item);
-      else item.settle({ kind: "refused", ...error });
-    }
+  /** In the order of the reports, which the hub's list has too. */
+  #signed(batch: readonly Waiting[]): Reports["receipts"] {
+    const receipts = batch.flatMap(({ receipt }) => receipt ?? []);
+    const { signReceipts, calls } = this.#deps;
+    if (receipts.length === 0 || signReceipts === undefined) return undefined;
+    const hashes = receipts.map(({ sha256 }) => sha256);
+    const leases = calls.accepts("ends") ? runsOf(receipts.map(({ leaseSha256 }) => leaseSha256)) : undefined;
+    return { signature: signReceipts(hashes, leases), ...(leases === undefined ? {} : { leases }) };
+  }
+
+  /** Resolves a report that the hub has answered for. True if it asks for the report again. */
+  #mustRepeat(report: Waiting, error: ResultAnswer["error"]): boolean {
+    if (error === undefined) report.settle({ kind: "kept" });
+    else if (error.code === "LEASE_LOST" || error.code === "NOT_FOUND") report.settle({ kind: "lost" });
+    else if (isRetryableCode(error.code)) return true;
+    else report.settle({ kind: "refused", ...error });
+    return false;
+  }
+
+  async #repeat(again: Waiting[]): Promise<void> {
     if (again.length === 0) {
       this.#refusals = 0;
       return;
@@ -135,4 +159,15 @@ function refusalOf(error: unknown): Reported {
     code: "INTERNAL",
     message: error instanceof Error ? error.message : String(error),
   };
+}
+
+/** The same hashes that follow each other, with their number. */
+function runsOf(hashes: readonly string[]): LeaseRun[] {
+  const runs: [string, number][] = [];
+  for (const hash of hashes) {
+    const last = runs.at(-1);
+    if (last?.[0] === hash) last[1]++;
+    else runs.push([hash, 1]);
+  }
+  return runs;
 }

@@ -39,6 +39,6 @@ function refuseClaim(
 ): void {
   const { job_id, attempt } = lease;
   deps.logger.warn({ job_id, attempt, ...violation }, "a claim was refused");
-  const item = reportItem(lease, { kind: "failed", code: "SECURITY_VIOLATION", ...violation });
-  void deps.reporter.report(item, deps.quit);
+  const text = reportItem(lease, { kind: "failed", code: "SECURITY_VIOLATION", ...violation });
+  void deps.reporter.report({ text }, deps.quit);
 }

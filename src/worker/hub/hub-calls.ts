@@ -16,6 +16,7 @@ import {
 } from "../../contract/shapes/worker-shapes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { HttpClient, HttpStream } from "../../runtime/http/http-client.ts";
+import type { LeaseRun } from "../../signing/receipt.ts";
 import { type Call, createAttemptCalls } from "../attempt/attempt-calls.ts";
 
 /**
@@ -42,6 +43,17 @@ const claimRoute = {
 export type Registration = z.input<typeof workerRegistration>;
 export type WorkerMetrics = z.input<typeof workerMetrics>;
 export type ResultAnswer = z.output<typeof resultBatchAnswer>["items"][number];
+
+/** The outcomes of one call: rows of functions, which only a hub that names the ability `ends` reads, and other items. */
+export type Reports = {
+  ends: readonly string[];
+  items: readonly string[];
+  receipts?: { signature: string; leases?: LeaseRun[] } | undefined;
+};
+type ReportAnswers = {
+  refusedEnds: NonNullable<z.output<typeof resultBatchAnswer>["ends"]>;
+  items: ResultAnswer[];
+};
 
 /** The hub sends a comment every 15 s; if three of them are missing, the stream is dead. */
 const commandsIdleMs = 45_000;
@@ -127,17 +139,19 @@ function createWorkCalls(call: Call, { workerId, bootId, timeoutMs }: Caller) {
       return { jobs: answer.body.jobs, batch: receivedSignature.parse(answer.body["batch"]) };
     },
 
-    /** The items are already JSON text, because results must arrive as they were written. */
-    async finishJobs(
-      items: readonly string[],
-      signal: AbortSignal,
-      signature?: string,
-    ): Promise<ResultAnswer[]> {
-      const receipts = signature === undefined ? "" : `,"receipts":${JSON.stringify({ signature })}`;
-      const text = `{"worker_id":${JSON.stringify(workerId)}${receipts},"items":[${items.join(",")}]}`;
+    /** Everything in it is already JSON text, because results must arrive as they were written. */
+    async finishJobs({ ends, items, receipts }: Reports, signal: AbortSignal): Promise<ReportAnswers> {
+      const parts = [
+        `"worker_id":${JSON.stringify(workerId)}`,
+        ...(receipts === undefined ? [] : [`"receipts":${JSON.stringify(receipts)}`]),
+        ...(ends.length === 0 ? [] : [`"ends":[${ends.join(",")}]`]),
+        `"items":[${items.join(",")}]`,
+      ];
+      const text = `{${parts.join(",")}}`;
       const { body } = await call(workerRoutes.finishJobs, { body: new JsonText(text) }, { signal });
-      if (body.items.length === items.length) return body.items;
-      throw new WritError("HTTP_ERROR", "the hub's response does not have one entry for each result");
+      if (body.items.length !== items.length || (ends.length > 0 && body.ends === undefined))
+        throw new WritError("HTTP_ERROR", "the hub's response does not have one entry for each result");
+      return { refusedEnds: body.ends ?? [], items: body.items };
     },
 
     async refuseClaim(

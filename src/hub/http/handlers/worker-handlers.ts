@@ -1,6 +1,6 @@
 import { abilitiesHeader, hubAbilities } from "../../../contract/hub-abilities.ts";
 import type { workerRoutes } from "../../../contract/routes/worker-routes.ts";
-import { invalidArgument } from "../../../core/errors.ts";
+import { invalidArgument, type WritError } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { oldWorker, simpleWorker } from "../../../core/jobs/queue-key.ts";
 import { formatSse } from "../../../runtime/http/sse.ts";
@@ -16,7 +16,7 @@ import {
 } from "../../use-cases/workers/change-attempt.ts";
 import { claimJobs } from "../../use-cases/workers/claim-jobs.ts";
 import { findActingWorker } from "../../use-cases/workers/find-worker.ts";
-import { failJob, finishJob, finishJobs } from "../../use-cases/workers/finish-jobs.ts";
+import { failJob, finishJob, finishJobs, type ItemAnswer } from "../../use-cases/workers/finish-jobs.ts";
 import { issueJobToken } from "../../use-cases/workers/issue-job-token.ts";
 import {
   heartbeatWorker,
@@ -180,25 +180,34 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   },
 
   async finishJobs({ deps, identity, origin, body }) {
-    const receiptSignature = body.receipts?.signature;
-    const call = { identity, origin, workerId: body.worker_id, items: body.items, receiptSignature };
-    const answers = await finishJobs(deps, call);
-    const items = answers.map((answer) => {
-      if ("error" in answer) {
-        const { code, message, details } = answer.error;
-        return { job_id: answer.jobId, error: { code, message, ...(details ? { details } : {}) } };
-      }
-      const { status, runAt } = answer.job;
-      return {
-        job_id: answer.jobId,
-        status,
-        ...(answer.duplicate ? { duplicate: true } : {}),
-        ...(status === "pending" ? { run_at: runAt } : {}),
-      };
-    });
-    return { status: 200, body: { items } };
+    const { worker_id: workerId, ends, items, receipts } = body;
+    const answers = await finishJobs(deps, { identity, origin, workerId, ends, items, receipts });
+    const refused = ends && answers.ends.flatMap((answer, row) => refusedRow(answer, row));
+    return {
+      status: 200,
+      body: { items: answers.items.map(itemAnswer), ...(refused === undefined ? {} : { ends: refused }) },
+    };
   },
 };
+
+function itemAnswer(answer: ItemAnswer) {
+  if ("error" in answer) return { job_id: answer.jobId, error: errorOf(answer.error) };
+  const { status, runAt } = answer.job;
+  return {
+    job_id: answer.jobId,
+    status,
+    ...(answer.duplicate ? { duplicate: true } : {}),
+    ...(status === "pending" ? { run_at: runAt } : {}),
+  };
+}
+
+function refusedRow(answer: ItemAnswer, row: number) {
+  return "error" in answer ? [{ row, job_id: answer.jobId, error: errorOf(answer.error) }] : [];
+}
+
+function errorOf({ code, message, details }: WritError) {
+  return { code, message, ...(details ? { details } : {}) };
+}
 
 async function isBlocked(deps: Call<"streamCommands">["deps"], workerId: string): Promise<boolean> {
   return (await deps.workers.get(workerId))?.blocked === true;

@@ -54,7 +54,7 @@ function issuesOf(issue: z.core.$ZodIssue, value: unknown): FieldIssue[] {
 
 /** Fields that may contain a secret; their values are never repeated. */
 const unshown =
-  /^(?:env|stdin|params|metadata|steps|prompt|job_input|signature|receipt|.*(?:token|secret|password|key).*)$/i;
+  /^(?:env|stdin|ends|params|metadata|steps|prompt|job_input|signature|receipt|.*(?:token|secret|password|key).*)$/i;
 const shownCharsMax = 40;
 
 /** The value that was refused, if it is short and plain. */

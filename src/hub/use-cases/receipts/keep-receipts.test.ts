@@ -16,13 +16,13 @@ function depsWith(...rows: Omit<ReceiptSignature, "createdAt">[]): Pick<HubDeps,
 const sent = (text: string) => ({ text, sha256: sha256Hex(text) });
 
 test("a receipt whose signature was deleted is not found", async () => {
-  const signed = signedList(worker, [sent("{}")], "s")!;
+  const signed = signedList(worker, [sent("{}")], { signature: "s" })!;
   expect(await findReceipt(depsWith(), receiptKeeper(depsWith(), signed)(sha256Hex("{}")))).toBeNull();
 });
 
 test("a seal is not valid for another receipt of the same list or of another list", async () => {
-  const list = signedList(worker, [sent('{"a":1}'), sent('{"a":2}')], "s")!;
-  const other = signedList(worker, [sent('{"a":1}')], "s")!;
+  const list = signedList(worker, [sent('{"a":1}'), sent('{"a":2}')], { signature: "s" })!;
+  const other = signedList(worker, [sent('{"a":1}')], { signature: "s" })!;
   const deps = depsWith(list.kept, other.kept);
   const kept = receiptKeeper(deps, list)(sha256Hex('{"a":1}'));
   expect(await findReceipt(deps, kept)).toMatchObject({ text: '{"a":1}', isSealed: true });
@@ -34,7 +34,9 @@ test("a seal is not valid for another receipt of the same list or of another lis
 
 test("every signed text is read back unchanged, and a receipt that the hub could not write does not shift the others", async () => {
   const texts = ['{"a":1}', "two\nlines", '"quoted"', "", '{"a":\n2}'];
-  const list = signedList(worker, [{ text: null, sha256: "f".repeat(64) }, ...texts.map(sent)], "s")!;
+  const list = signedList(worker, [{ text: null, sha256: "f".repeat(64) }, ...texts.map(sent)], {
+    signature: "s",
+  })!;
   const deps = depsWith(list.kept);
   for (const text of texts) {
     const found = await findReceipt(deps, receiptKeeper(deps, list)(sha256Hex(text)));

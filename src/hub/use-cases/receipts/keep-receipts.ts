@@ -1,5 +1,6 @@
+import { invalidArgument } from "../../../core/errors.ts";
 import { receiptSealKey, sealListedReceipt, sealReceipt, sha256Hex } from "../../../signing/mac.ts";
-import { receiptListText } from "../../../signing/receipt.ts";
+import { type LeaseRun, receiptListText } from "../../../signing/receipt.ts";
 import type { ReceiptSignature } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -28,14 +29,26 @@ export function signedReceipt(
   return signedBy(worker, [{ text, sha256: sha256Hex(text) }], { text, signature });
 }
 
+/** What a worker signs for the receipts of one call. */
+export type SentList = { signature: string; leases?: LeaseRun[] | undefined };
+
 /**
  * The list is made from the items as they arrived: a refused item is still part of what was signed.
- * Why: ADR 0013, ADR 0075.
+ * Why: ADR 0013, ADR 0075, ADR 0125.
  */
-export function signedList(worker: Signer, receipts: SentReceipt[], signature = ""): Signed | null {
+export function signedList(
+  worker: Signer,
+  receipts: SentReceipt[],
+  { signature, leases }: SentList = { signature: "" },
+): Signed | null {
+  const named = leases?.reduce((sum, [, count]) => sum + count, 0) ?? receipts.length;
+  if (named !== receipts.length) {
+    const message = `must be of all receipts: they name ${named} and the call has ${receipts.length}`;
+    throw invalidArgument({ path: "receipts.leases", message });
+  }
   if (receipts.length === 0) return null;
   const hashes = receipts.map(({ sha256 }) => sha256);
-  return signedBy(worker, receipts, { text: receiptListText(worker.id, hashes), signature });
+  return signedBy(worker, receipts, { text: receiptListText(worker.id, hashes, leases), signature });
 }
 
 function signedBy(

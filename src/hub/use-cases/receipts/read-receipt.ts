@@ -7,8 +7,11 @@ import { emptySha256 } from "../../../signing/receipt.ts";
 import { type Receipt, receiptText } from "../../../signing/receipt-text.ts";
 import type { SentReceipt } from "./keep-receipts.ts";
 
-/** A receipt of an item. One that the hub has written itself need not be parsed for the check. Why: ADR 0075. */
-export type ReadReceipt = SentReceipt & { text: string; receipt?: Receipt };
+/**
+ * A receipt of an item. One that the hub has written itself need not be parsed for the check; in that of a function, only the
+ * document can be another one. Why: ADR 0075, ADR 0125.
+ */
+export type ReadReceipt = SentReceipt & { text: string; receipt?: Receipt; documentSha256?: string };
 
 type Item = {
   job_id: string;
@@ -49,23 +52,24 @@ function writeReceipt(item: Item, parts: ReceiptParts, made: Made): ReadReceipt 
     ended_at: parts.ended_at,
   };
   const text = receiptText(receipt);
-  const sha256 = sha256Hex(text);
-  if (sha256 === parts.sha256) return { text, sha256, receipt };
-  const message = `${parts.sha256} is not the SHA-256 of the receipt that follows from this item, which is ${text}; send the text of yours as receipt instead`;
-  throw invalidArgument({ path: "receipt_parts.sha256", message });
+  return { ...checkedReceipt(text, { path: "receipt_parts.sha256", sha256: parts.sha256 }), receipt };
 }
 
-/** The receipts of all items as they arrived, whether the rest of an item is valid or not. */
-export function receiptsIn(
-  items: unknown[],
-  read: (index: number) => ReadReceipt | undefined,
-): SentReceipt[] {
-  return items.flatMap((item, index): SentReceipt[] => {
-    const known = read(index);
-    if (known !== undefined) return [known];
-    const { receipt, receipt_parts: parts } = (item ?? {}) as { receipt?: unknown; receipt_parts?: unknown };
-    if (typeof receipt === "string") return [{ text: receipt, sha256: sha256Hex(receipt) }];
-    const sha256 = typeof parts === "object" && parts !== null && "sha256" in parts ? parts.sha256 : null;
-    return typeof sha256 === "string" ? [{ text: null, sha256 }] : [];
-  });
+/** The text, if its hash is the one that the worker has signed. */
+export function checkedReceipt(
+  text: string,
+  { path, sha256: signed }: { path: string; sha256: string },
+): SentReceipt & { text: string } {
+  const sha256 = sha256Hex(text);
+  if (sha256 === signed) return { text, sha256 };
+  const message = `${signed} is not the SHA-256 of the receipt that follows from this item, which is ${text}; send the text of yours as receipt instead`;
+  throw invalidArgument({ path, message });
+}
+
+/** The receipt of an item that is refused, as it arrived: it is part of what was signed. */
+export function receiptsIn(item: unknown): SentReceipt[] {
+  const { receipt, receipt_parts: parts } = (item ?? {}) as { receipt?: unknown; receipt_parts?: unknown };
+  if (typeof receipt === "string") return [{ text: receipt, sha256: sha256Hex(receipt) }];
+  const sha256 = typeof parts === "object" && parts !== null && "sha256" in parts ? parts.sha256 : null;
+  return typeof sha256 === "string" ? [{ text: null, sha256 }] : [];
 }

@@ -9,38 +9,22 @@ import {
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import { type ClaimDetail, isClaimDetail } from "../../../core/jobs/failure.ts";
-import type { SmallOutput } from "../../../core/jobs/small-output.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { ChangeAnswer, JobBrief } from "../../../store/store.ts";
-import { type HubDeps, rulesNow } from "../../deps.ts";
+import type { HubDeps } from "../../deps.ts";
 import { jobOrThrow } from "../access/job-or-throw.ts";
 import { parseShape } from "../access/parse-shape.ts";
 import { recordDenial } from "../access/record-denial.ts";
-import type { ReceiptBatch } from "../receipts/check-receipts.ts";
-import { receiptKeeper, type Signed, signedList, signedReceipt } from "../receipts/keep-receipts.ts";
+import { type SentList, type Signed, signedList, signedReceipt } from "../receipts/keep-receipts.ts";
 import { type ReadReceipt, readReceipt, receiptsIn } from "../receipts/read-receipt.ts";
-import { isWithinReach } from "./change-attempt.ts";
-import { checkOutput } from "./check-output.ts";
-import { checkOutputFiles } from "./check-output-files.ts";
+import { applyEndings, countEnd, secureOutput } from "./apply-endings.ts";
 import { findActingWorker } from "./find-worker.ts";
-import { type FailChange, failChange, type ResultChange, resultChange } from "./read-ending.ts";
-import { readLastLine } from "./read-last-line.ts";
-import { returnJobs } from "./refuse-claim.ts";
-import { checkSmallOutput, readSmallOutput } from "./small-output.ts";
-import { syncOutput } from "./sync-output.ts";
+import { functionEnding, namedByRow } from "./function-ends.ts";
+import { type Ending, failChange, resultChange, resultHashOf } from "./read-ending.ts";
+import { readSmallOutput } from "./small-output.ts";
 
 type Caller = { identity: Identity; origin: Origin };
 type Call = Caller & { jobId: string };
-
-/** How an attempt ended, for the store. Its receipt is for the later check. */
-type Ending = {
-  jobId: string;
-  change: ResultChange | FailChange;
-  receipt: ReadReceipt | undefined;
-  output?: OutputSizes | undefined;
-  smallOutput?: SmallOutput | undefined;
-};
 
 /** Reports that the attempt succeeded. The same result again is answered as a duplicate and changes nothing. */
 export async function finishJob(
@@ -74,33 +58,70 @@ function singleReceipt(signed: Signed | null): ReadReceipt | undefined {
   return signed === null ? undefined : { text: signed.text, sha256: sha256Hex(signed.text) };
 }
 
-type ItemAnswer =
+export type ItemAnswer =
   | { jobId: string; job: JobBrief; duplicate: boolean }
   | { jobId: string | null; error: WritError };
 
-/** Several outcomes in one call, each judged by itself: a bad item does not affect the others. */
+type ReportCall = Caller & {
+  workerId: string;
+  /** Rows of functions, and other outcomes. */
+  ends?: unknown[] | undefined;
+  items: unknown[];
+  receipts?: SentList | undefined;
+};
+
+/** Several outcomes in one call, each judged by itself: a bad item does not affect the others. Rows of `ends` come first. */
 export async function finishJobs(
   deps: HubDeps,
-  call: Caller & { workerId: string; items: unknown[]; receiptSignature?: string },
-): Promise<ItemAnswer[]> {
+  { ends = [], ...call }: ReportCall,
+): Promise<{ ends: ItemAnswer[]; items: ItemAnswer[] }> {
   const worker = await findActingWorker(deps, call);
-  const read = call.items.map((item) => readItem(call, item));
-  const receipts = receiptsIn(call.items, (index) => receiptOf(read[index]!));
-  const signed = signedList(worker, receipts, call.receiptSignature);
-  const secured = await Promise.all(read.map((one) => durably(deps, call, one)));
+  const read = [
+    ...ends.map((row) => orRefusal(() => functionEnding(call.workerId, row))),
+    ...call.items.map((item) => orRefusal(() => readItem(call, item))),
+  ];
+  const rawAt = (index: number) =>
+    index < ends.length ? namedByRow(ends[index]) : call.items[index - ends.length];
+  const receipts = read.flatMap((one, index) => receiptOf(one) ?? receiptsIn(rawAt(index)));
+  const signed = signedList(worker, receipts, call.receipts);
+  const secured = await Promise.all(read.map((one) => (isSecure(one) ? one : durably(deps, call, one))));
   const endings = secured.filter((one): one is Ending => !(one instanceof WritError));
-  const answers = endings.length === 0 ? [] : await apply(deps, call, { endings, signed });
-  const items: ItemAnswer[] = [];
+  const applied = endings.length === 0 ? [] : await applyEndings(deps, call, { endings, signed });
+  const answers: ItemAnswer[] = [];
   let next = 0;
   for (const [index, one] of secured.entries()) {
     if (one instanceof WritError) await noteRefused(deps, call, one);
-    items.push(
+    answers.push(
       one instanceof WritError
-        ? { jobId: jobIdOf(call.items[index]), error: one }
-        : await answerItem(deps, { ...call, ...one }, answers[next++]!),
+        ? { jobId: jobIdOf(rawAt(index)), error: one }
+        : (noteEnd(deps, one, applied[next]!) ??
+            (await answerItem(deps, { ...call, ...one }, applied[next]!))),
     );
+    if (!(one instanceof WritError)) next++;
   }
-  return items;
+  return { ends: answers.slice(0, ends.length), items: answers.slice(ends.length) };
+}
+
+function orRefusal(read: () => Ending): Ending | WritError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof WritError) return error;
+    throw error;
+  }
+}
+
+/** Whether there is nothing to secure: waiting for that would cost a turn of the promise queue. */
+function isSecure(read: Ending | WritError): boolean {
+  return read instanceof WritError || read.hasNoOutput === true;
+}
+
+/** Counts an end that was stored. Null if it was not: why has to be found out, and may have to be recorded. */
+function noteEnd(deps: HubDeps, ending: Ending, answer: ChangeAnswer): ItemAnswer | null {
+  if (answer.kind === "unknown" || answer.kind === "refused") return null;
+  const { jobId } = ending;
+  if (answer.kind === "moved") countEnd(deps, ending, answer.job);
+  return { jobId, job: answer.job, duplicate: answer.kind === "duplicate" };
 }
 
 /**
@@ -132,50 +153,30 @@ async function durably(
   }
 }
 
-/** A worker removes its copy when the end is answered, so the hub's must be complete and on the disk by then. */
-async function secureOutput(deps: HubDeps, identity: Identity, ending: Ending): Promise<void> {
-  if (!(await isWithinReach(deps, { identity, jobId: ending.jobId }))) return;
-  // Most functions have none of these, and each needless call would cost a turn of the promise queue.
-  if (ending.change.outputFiles !== null) await checkOutputFiles(deps, ending);
-  if (ending.smallOutput !== undefined) await checkSmallOutput(deps, ending);
-  if (ending.output !== undefined) await checkOutput(deps, ending);
-  await syncOutput(deps, ending.jobId);
-  if (ending.change.act === "fail") ending.change.lastLine = await readLastLine(deps, ending);
-}
-
+/** Why an end was not stored. */
 async function answerItem(deps: HubDeps, call: Caller & Ending, answer: ChangeAnswer): Promise<ItemAnswer> {
   const { jobId } = call;
   try {
-    return { jobId, job: await jobAfterEnd(deps, call, answer), duplicate: answer.kind === "duplicate" };
+    return { jobId, job: await jobOrThrow(deps, call, answer), duplicate: false };
   } catch (error) {
     if (error instanceof WritError) return { jobId, error };
     throw error;
   }
 }
 
-function readItem(call: { identity: Identity; workerId: string }, raw: unknown): Ending | WritError {
+function readItem(call: { identity: Identity; workerId: string }, raw: unknown): Ending {
   const { identity, workerId } = call;
-  try {
-    const item = parseShape(isFailure(raw) ? failItem : resultItem, raw);
-    const body = { ...item, worker_id: workerId };
-    const change =
-      "reason" in body
-        ? failChange(identity, body)
-        : resultChange(identity, body, body.idempotency_key ?? null);
-    const { receipt_parts: parts } = item;
-    if (parts?.started_at !== undefined) change.ranMs = parts.ended_at - parts.started_at;
-    const resultSha256 = resultHashOf(change);
-    const receipt = readReceipt(item, { workerId, resultSha256, outputFiles: change.outputFiles });
-    return endingOf({ jobId: item.job_id, body: item }, change, receipt);
-  } catch (error) {
-    if (error instanceof WritError) return error;
-    throw error;
-  }
-}
-
-function resultHashOf(change: ResultChange | FailChange): string | null {
-  if (change.act === "result") return change.resultHash;
-  return change.partialResult === null ? null : sha256Hex(change.partialResult);
+  const item = parseShape(isFailure(raw) ? failItem : resultItem, raw);
+  const body = { ...item, worker_id: workerId };
+  const change =
+    "reason" in body
+      ? failChange(identity, body)
+      : resultChange(identity, body, body.idempotency_key ?? null);
+  const { receipt_parts: parts } = item;
+  if (parts?.started_at !== undefined) change.ranMs = parts.ended_at - parts.started_at;
+  const resultSha256 = resultHashOf(change);
+  const receipt = readReceipt(item, { workerId, resultSha256, outputFiles: change.outputFiles });
+  return endingOf({ jobId: item.job_id, body: item }, change, receipt);
 }
 
 function isFailure(item: unknown): boolean {
@@ -194,77 +195,13 @@ export async function finishAttempt(
   ending: Ending,
 ): Promise<{ job: JobBrief; duplicate: boolean }> {
   await secureOutput(deps, identity, ending);
-  const [answer] = await apply(deps, { identity, origin }, { endings: [ending], signed });
+  const [answer] = await applyEndings(deps, { identity, origin }, { endings: [ending], signed });
   const job = await jobAfterEnd(deps, { identity, origin, ...ending }, answer!);
   return { job, duplicate: answer!.kind === "duplicate" };
 }
 
-type Reported = { endings: Ending[]; signed: Signed | null };
-
-/** The answers are in the order of the endings. */
-async function apply(deps: HubDeps, caller: Caller, { endings, signed }: Reported): Promise<ChangeAnswer[]> {
-  const refused = endings.filter(isRefusedClaim);
-  if (refused.length === 0) return applyEndings(deps, caller, { endings, signed });
-  const [{ change: first }] = refused as [RefusedEnding];
-  const { answers: returned } = await returnJobs(deps, {
-    ...caller,
-    workerId: first.fence.workerId,
-    leases: refused.map(({ jobId, change }) => ({ jobId, fence: change.fence })),
-    refusal: { detail: first.detail, reason: first.reason, evidence: {} },
-  });
-  const rest = endings.filter((ending) => !isRefusedClaim(ending));
-  const applied = rest.length === 0 ? [] : await applyEndings(deps, caller, { endings: rest, signed });
-  return endings.map((ending) => (isRefusedClaim(ending) ? returned : applied).shift()!);
-}
-
-type RefusedEnding = Ending & { change: FailChange & { detail: ClaimDetail } };
-
-/** Workers that claim one job at a time, and those of version 0.1, report a claim that does not verify as a failure. */
-function isRefusedClaim(ending: Ending): ending is RefusedEnding {
-  return ending.change.act === "fail" && isClaimDetail(ending.change.detail);
-}
-
-async function applyEndings(
-  deps: HubDeps,
-  { origin }: Caller,
-  { endings, signed }: Reported,
-): Promise<ChangeAnswer[]> {
-  await deps.failpoint("result.beforeCommit");
-  const rules = rulesNow(deps);
-  const keep = signed && receiptKeeper(deps, signed);
-  const changes = endings.map(({ jobId, change, smallOutput, receipt }) => {
-    if (keep !== null && receipt !== undefined) change.receipt = keep(receipt.sha256);
-    return { jobId, change, smallOutput };
-  });
-  const receiptSignature = signed && { ...signed.kept, createdAt: rules.nowMs };
-  // In the same group of writes, and before the result makes the row large. If it fails, it is recorded later.
-  const noted = deps.outputTally.noteJobs(changes.map(({ jobId }) => jobId)).catch(() => {});
-  const answers = await deps.store.changeJobs({ changes, rules, origin, receiptSignature });
-  await noted;
-  await deps.failpoint("result.afterCommit");
-  if (signed !== null) {
-    const receipts = endings.flatMap((ending, index) => toCheck(ending, answers[index]!));
-    await deps.receipts.add({ ...signed.kept, signed: signed.text, receipts, origin });
-  }
-  return answers;
-}
-
-/** The receipt to check: none unless the outcome was accepted and has a receipt. */
-function toCheck({ change, receipt, smallOutput }: Ending, answer: ChangeAnswer): ReceiptBatch["receipts"] {
-  if (answer.kind !== "moved" || receipt === undefined) return [];
-  const { exitCode, outputFiles } = change;
-  const resultSha256 = resultHashOf(change);
-  return [{ ...receipt, job: answer.job, exitCode, resultSha256, outputFiles, smallOutput }];
-}
-
 async function jobAfterEnd(deps: HubDeps, call: Caller & Ending, answer: ChangeAnswer): Promise<JobBrief> {
   const job = await jobOrThrow(deps, call, answer);
-  if (answer.kind === "moved") {
-    deps.metrics.finished.inc({ status: job.status });
-    deps.metrics.jobTimes.finished(job);
-    const { smallOutput } = call;
-    if (smallOutput !== undefined)
-      deps.metrics.outputBytes.inc(smallOutput.stdout.length + smallOutput.stderr.length);
-  }
+  if (answer.kind === "moved") countEnd(deps, call, job);
   return job;
 }

@@ -1,16 +1,34 @@
 import type { z } from "zod";
-import type { FailRequest, ResultRequest, resultItem } from "../../../contract/shapes/report-shapes.ts";
+import type {
+  FailRequest,
+  OutputSizes,
+  ResultRequest,
+  resultItem,
+} from "../../../contract/shapes/report-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { AttemptReport, Change } from "../../../core/jobs/change.ts";
 import { classify, isClaimDetail, isSecurityDetail } from "../../../core/jobs/failure.ts";
+import type { SmallOutput } from "../../../core/jobs/small-output.ts";
 import type { JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
+import type { ReadReceipt } from "../receipts/read-receipt.ts";
 import { fenceOf } from "./attempt-fence.ts";
 
-export type ResultChange = Extract<Change, { act: "result" }>;
+type ResultChange = Extract<Change, { act: "result" }>;
 export type FailChange = Extract<Change, { act: "fail" }>;
+
+/** How an attempt ended, for the store. Its receipt is for the later check. */
+export type Ending = {
+  jobId: string;
+  change: ResultChange | FailChange;
+  receipt: ReadReceipt | undefined;
+  output?: OutputSizes | undefined;
+  smallOutput?: SmallOutput | undefined;
+  /** It wrote nothing, so that there is nothing to sync before it is answered. */
+  hasNoOutput?: true;
+};
 
 type Fields = { worker_id: string; attempt?: number; token?: string };
 type ResultFields = Omit<ResultRequest, keyof Fields | "receipt"> & Fields;
@@ -32,9 +50,13 @@ export function resultChange(identity: Identity, body: ResultFields, key: string
 /** The result of a function that returns nothing. */
 const nullSha256 = sha256Hex("null");
 
+export function resultSha256(result: string): string {
+  return result === "null" ? nullSha256 : sha256Hex(result);
+}
+
 /** Returns the hub's own hash; a hash that a worker sends must be equal. */
 function checkedHash(result: string, given: string | undefined): string {
-  const hash = result === "null" ? nullSha256 : sha256Hex(result);
+  const hash = resultSha256(result);
   if (given !== undefined && given.replace(/^sha256:/, "") !== hash) {
     const message = `"${given}" is not the SHA-256 of the canonical form of result, which is ${hash}`;
     throw invalidArgument({ path: "result_hash", message });
@@ -97,4 +119,10 @@ function outputFilesOf(files: ReportFields["output_files"] = []): string | null 
 
 function textOf(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
+}
+
+/** Of the result, or of the partial result; null if there is neither. */
+export function resultHashOf(change: ResultChange | FailChange): string | null {
+  if (change.act === "result") return change.resultHash;
+  return change.partialResult === null ? null : sha256Hex(change.partialResult);
 }
