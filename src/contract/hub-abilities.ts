@@ -3,7 +3,14 @@
  * hub names them in the answer to a registration. A worker uses none that its hub has not named, so it never has to try. A
  * field of a registration or a report, or a call, that is newer than 0.1 gets a name here. Why: ADR 0114.
  */
-export const hubAbilities = ["agent", "agent_problems", "ends", "final", "refused-claims", "stopped"] as const;
+export const hubAbilities = [
+  "agent",
+  "agent_problems",
+  "ends",
+  "final",
+  "refused-claims",
+  "stopped",
+] as const;
 export type HubAbility = (typeof hubAbilities)[number];
 
 export const abilitiesHeader = "Writ-Accepts";
