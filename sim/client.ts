@@ -93,7 +93,7 @@ export class SimClient {
   }
 
   async #send(job: JobPlan): Promise<string> {
-    const { name, parts, maxAttempts, timeoutSec, delayMs, ttlSec, priority } = job;
+    const { name, parts, maxAttempts, retry, timeoutSec, delayMs, ttlSec, priority } = job;
     const { body } = await this.#call(jobRoutes.submitJob, {
       body: {
         type: "simulated",
@@ -102,6 +102,7 @@ export class SimClient {
         timeout_sec: timeoutSec,
         priority,
         ...(maxAttempts !== null && { max_attempts: maxAttempts }),
+        ...(retry !== null && { retry }),
         ...(delayMs > 0 && { run_at: this.#runAt(job) }),
         ...(ttlSec !== null && { queue_ttl_sec: ttlSec }),
       },

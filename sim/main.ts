@@ -39,6 +39,7 @@ if (values.defect !== undefined && !Object.hasOwn(defects, values.defect))
   stop(`--defect: ${JSON.stringify(values.defect)} is none; use one of: ${Object.keys(defects).join("; ")}`);
 
 // What is written belongs to one schedule and is never needed again, so it need not reach a disk.
+const hasTerms = form === "frames";
 const stage = await openStage(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), form);
 try {
   process.exitCode = values["self-test"] ? await testItself(stage) : await search(stage);
@@ -54,7 +55,7 @@ async function search(stage: Stage): Promise<number> {
   const digest = createHash("sha256");
   for (let played = 0; played < schedules; played++) {
     const seed = firstSeed + played;
-    const outcome = await runSchedule(stage, { seed, plan: planOf(seed), defect });
+    const outcome = await runSchedule(stage, { seed, plan: planOf(seed, { hasTerms }), defect });
     total.jobs += outcome.jobs;
     total.events += outcome.events;
     digest.update(outcome.story.join("\n"));
@@ -75,7 +76,7 @@ async function search(stage: Stage): Promise<number> {
 async function tellBroken(stage: Stage, { seed, broken }: { seed: number; broken: string }): Promise<number> {
   const defect = values.defect === undefined ? noDefect : defects[values.defect]!;
   const play = (plan: readonly Step[]): Promise<Outcome> => runSchedule(stage, { seed, plan, defect });
-  const whole = planOf(seed);
+  const whole = planOf(seed, { hasTerms });
   const short = await shrink(whole, async (plan) => (await play(plan)).broken !== null, shrinkTriesMax);
   const { story } = await play(short);
   console.log(`seed ${seed}: ${broken}`);
@@ -94,7 +95,7 @@ async function testItself(stage: Stage): Promise<number> {
   for (const [name, defect] of Object.entries(defects)) {
     let found: string | null = null;
     for (let seed = firstSeed; seed < firstSeed + schedules && found === null; seed++) {
-      const { broken } = await runSchedule(stage, { seed, plan: planOf(seed), defect });
+      const { broken } = await runSchedule(stage, { seed, plan: planOf(seed, { hasTerms }), defect });
       if (broken !== null) found = `found by schedule ${seed - firstSeed + 1}: ${broken.split("\n")[0]}`;
     }
     if (found === null) missed++;

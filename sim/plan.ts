@@ -8,6 +8,7 @@ export type JobPlan = {
   name: string;
   parts: Part[];
   maxAttempts: number | null;
+  retry: { max: number; delay_sec: number; backoff: "exponential"; jitter: number } | null;
   timeoutSec: number;
   delayMs: number;
   ttlSec: number | null;
@@ -40,7 +41,7 @@ const troubles: readonly CallTrouble[] = [
 const clockMsMax = 12_000;
 
 /** Some jobs, and some things that go wrong while they run: few in most schedules, many in some. */
-export function planOf(seed: number): Step[] {
+export function planOf(seed: number, { hasTerms }: { hasTerms: boolean }): Step[] {
   const random = seededRandom(seed ^ 0x9e3779b9);
   const atMs = (): number => random.between(0, roughMs);
   const who = (): string => random.pick(["hub", "client", ...workerIds]);
@@ -48,7 +49,9 @@ export function planOf(seed: number): Step[] {
   const jobCount = random.between(1, 8);
   for (let number = 1; number <= jobCount; number++) {
     const name = `request ${number}`;
-    const job = jobOf(name, random);
+    const drawn = jobOf(name, random);
+    // A file of rows keeps no terms.
+    const job = hasTerms ? drawn : { ...drawn, retry: null };
     const submitAtMs = random.between(0, roughMs / 2);
     steps.push({ kind: "submit", atMs: submitAtMs, job });
     const later = (): number => submitAtMs + random.between(50, 6_000);
@@ -84,6 +87,9 @@ function jobOf(name: string, random: ReturnType<typeof seededRandom>): JobPlan {
     delayMs: random.pick([0, 0, 0, 1_500, 6_000]),
     ttlSec: random.chance(0.1) ? random.between(1, 8) : null,
     priority: random.between(1, 10),
+    retry: random.chance(0.3)
+      ? { max: random.between(0, 3), delay_sec: random.between(0, 3), backoff: "exponential", jitter: 0.5 }
+      : null,
   };
 }
 
@@ -102,10 +108,11 @@ function endOf(step: Step): number {
 export function stepText(step: Step): string {
   switch (step.kind) {
     case "submit": {
-      const { name, parts, maxAttempts, timeoutSec, delayMs, ttlSec } = step.job;
+      const { name, parts, maxAttempts, retry, timeoutSec, delayMs, ttlSec } = step.job;
       const ends = parts.map(({ ms, end }) => `${end} after ${ms} ms`).join(", ");
       const more = [
         maxAttempts === null ? "" : `at most ${maxAttempts} attempts`,
+        retry === null ? "" : `at most ${retry.max} retries, the first after ${retry.delay_sec} s`,
         delayMs === 0 ? "" : `due in ${delayMs} ms`,
         ttlSec === null ? "" : `waits at most ${ttlSec} s`,
         `timeout ${timeoutSec} s`,

@@ -3,7 +3,7 @@
 from .async_client import AsyncWrit
 from .attempts import Job
 from .client import Writ
-from .errors import Final, HubUnreachable, JobError, JobFailed, TimedOut, WritError
+from .errors import Final, HubUnreachable, JobError, JobFailed, RetryIn, TimedOut, WritError
 from .worker import Worker
 
-__all__ = ["AsyncWrit", "Final", "HubUnreachable", "Job", "JobError", "JobFailed", "TimedOut", "Worker", "Writ", "WritError"]
+__all__ = ["AsyncWrit", "Final", "HubUnreachable", "Job", "JobError", "JobFailed", "RetryIn", "TimedOut", "Worker", "Writ", "WritError"]

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Optional
 
 from .connection import Connection
-from .errors import Final, JobError, WritError
+from .errors import Final, JobError, RetryIn, WritError
 from .failure import ending_of, text_of, trace_of
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Attempts:
 
     def _leave_trace(self, job: Job, error: BaseException) -> None:
         """An error that a handler raises after a stop is its way to stop, and is not logged; nor is an ordinary answer."""
-        if job.cancelled.is_set() or isinstance(error, (Final, _Refusal)):
+        if job.cancelled.is_set() or isinstance(error, (Final, RetryIn, _Refusal)):
             return
         trace = trace_of(error)
         last = trace.rstrip().rsplit("\n", 1)[-1]
@@ -168,8 +168,9 @@ class Attempts:
     def _failure_of(self, job: Job, error: BaseException) -> dict[str, Any]:
         try:
             ending = error.ending() if isinstance(error, _Refusal) else ending_of(error)
-            if "final" not in self.hub_accepts:
-                ending.pop("final", None)
+            for field in ("final", "retry_in_sec"):
+                if field not in self.hub_accepts:
+                    ending.pop(field, None)
             return job.report(ending, self._key.sign)
         except Exception as problem:  # such as a partial result that is not JSON
             return self._plain_failure(job, f"{type(error).__name__}, which cannot be reported: {problem}")

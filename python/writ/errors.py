@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
+
+# The longest delay that an attempt may ask for.
+retry_in_sec_max = 604_800
 
 
 class WritError(Exception):
@@ -74,6 +78,22 @@ class Final(Exception):
 
     def __init__(self, reason: str, code: Optional[str] = None, partial_result: Any = None) -> None:
         super().__init__(reason)
+        self.reason = reason
+        self.code = code
+        self.partial_result = partial_result
+
+
+class RetryIn(Exception):
+    """
+    Raised by a handler: the attempt has failed, and the next one, if the job has any left, starts after this many seconds. That
+    is an ordinary answer. `code` is one of your own, such as RATE_LIMITED.
+    """
+
+    def __init__(self, seconds: float, reason: str, code: Optional[str] = None, partial_result: Any = None) -> None:
+        super().__init__(reason)
+        if not 0 <= seconds <= retry_in_sec_max:
+            raise ValueError(f"seconds: must be a number from 0 to {retry_in_sec_max}; found {seconds}")
+        self.seconds = math.ceil(seconds)
         self.reason = reason
         self.code = code
         self.partial_result = partial_result

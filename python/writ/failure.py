@@ -8,7 +8,7 @@ import traceback
 from types import TracebackType
 from typing import Any, Optional
 
-from .errors import Final, JobError
+from .errors import Final, JobError, RetryIn
 
 reason_chars_max = 4000
 trace_chars_max = 16_000
@@ -31,12 +31,14 @@ _package = os.path.dirname(os.path.abspath(__file__))
 
 def ending_of(error: BaseException) -> dict[str, Any]:
     """The fields of POST /jobs/:id/fail. Raises what the exception raises when it is read."""
-    if not isinstance(error, (Final, JobError)):
+    if not isinstance(error, (Final, JobError, RetryIn)):
         reason = text_of(f"{type(error).__name__}: {error}")
         return {"reason": reason, "code": "EXECUTION_ERROR", **_detail(getattr(error, "code", None))}
     ending: dict[str, Any] = {"reason": text_of(error.reason) or "failed"}
     if isinstance(error, Final):
         ending.update({"code": "EXECUTION_ERROR", "final": True, **_detail(error.code)})
+    elif isinstance(error, RetryIn):
+        ending.update({"code": "EXECUTION_ERROR", "retry_in_sec": error.seconds, **_detail(error.code)})
     else:
         ending.update(_code(error.code))
     if error.partial_result is not None:

@@ -9,6 +9,7 @@ export const hubAbilities = [
   "ends",
   "final",
   "refused-claims",
+  "retry_in_sec",
   "stopped",
 ] as const;
 export type HubAbility = (typeof hubAbilities)[number];

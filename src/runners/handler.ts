@@ -108,12 +108,13 @@ async function callFunction(
 }
 
 /**
- * An error that a handler throws after it was told to stop is its way to obey, and leaves no trace. `Final`, an
- * ordinary answer, leaves none either.
+ * An error that a handler throws after it was told to stop is its way to obey, and leaves no trace. `Final` and `RetryIn`, which
+ * are ordinary answers, leave none either.
  */
 function thrownOutcome({ logger }: RunnerDeps, context: RunContext, error: unknown): RunOutcome {
   const { trace, ...failure } = readThrown(error);
-  if (!context.signal.aborted && !failure.isFinal) {
+  const isAnswer = failure.isFinal === true || failure.retryInSec !== undefined;
+  if (!context.signal.aborted && !isAnswer) {
     if (trace !== null) context.writeTrace(trace);
     const { job_id, attempt } = context.lease;
     const { type } = context.document;

@@ -167,6 +167,8 @@ export type RunOutcome =
       ownCode?: string;
       /** Another attempt cannot help. */
       isFinal?: true;
+      /** When the next attempt is to start, if there is one. */
+      retryInSec?: number;
       reason: string;
       /** The code that a worker program gave the failure itself; then `reason` begins with it and a colon. */
       workerCode?: string;

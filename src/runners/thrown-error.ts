@@ -7,6 +7,7 @@ import {
 } from "../core/jobs/failure.ts";
 import { cutText } from "../core/text/cut-text.ts";
 import { Final } from "./final.ts";
+import { RetryIn } from "./retry-in.ts";
 import { RunFailure } from "./runner.ts";
 
 /** The facts that an exception of a handler gives about its attempt. */
@@ -17,7 +18,8 @@ type Thrown = {
   ownCode?: string;
   reason: string;
   isFinal?: true;
-  /** For the attempt's stderr; null if the reason explains all: Writ found fault with the job, or the handler said `Final`. */
+  retryInSec?: number;
+  /** For the attempt's stderr; null if the reason explains all: Writ found fault with the job, or it is an ordinary answer. */
   trace: string | null;
 };
 
@@ -39,6 +41,8 @@ export function readThrown(error: unknown): Thrown {
   const reason = cutText(messageOf(error), reasonCharsMax) || "the handler threw an error without a message";
   if (error instanceof Final)
     return { code: "EXECUTION_ERROR", ...ownCode, reason, isFinal: true, trace: null };
+  if (error instanceof RetryIn)
+    return { code: "EXECUTION_ERROR", ...ownCode, reason, retryInSec: error.seconds, trace: null };
   const { code, detail } = classify(known ?? "EXECUTION_ERROR");
   return {
     code,

@@ -17,6 +17,7 @@ export { defineJob, type JobDefinition, type StandardSchema } from "../contract/
 export { type ErrorCode, WritError } from "../core/errors.ts";
 export { Final } from "../runners/final.ts";
 export type { HandlerContext, HandlerFunction, HandlerJob } from "../runners/handler.ts";
+export { RetryIn } from "../runners/retry-in.ts";
 
 /** The hub's address and how to trust it: the same names as in the options of `Writ`. */
 type HubOptions = {

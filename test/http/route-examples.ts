@@ -247,7 +247,14 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     reported(
       world,
       { result: [1] },
-      { reason: "bad luck", code: "TIMEOUT", detail: "d", final: true, partial_result: [1] },
+      {
+        reason: "bad luck",
+        code: "TIMEOUT",
+        detail: "d",
+        final: true,
+        retry_in_sec: 60,
+        partial_result: [1],
+      },
     ),
   finishJobs: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
@@ -438,6 +445,7 @@ function fullSubmission(): Record<string, unknown> {
     run: { kind: "exec", argv: ["echo", "hi"], env: { LANG: "C" }, cwd: "/work", secrets: ["KEY"] },
     priority: 5,
     max_attempts: 3,
+    retry: { max: 2, delay_sec: 1, backoff: "fixed", max_delay_sec: 5, jitter: 0.5, not_on: ["TIMEOUT", 2] },
     timeout_sec: 60,
     requires: { tags: ["gpu"], session: "s", cores: 2, ram_gb: 1.5 },
     limits: { cpu: "500m", memory: "64M", io: "low", pids: 10, network: "closed" },

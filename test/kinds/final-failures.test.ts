@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Writ } from "../../src/client/index.ts";
 import { warningLogger } from "../../src/runtime/log/logger.ts";
-import { Final, Worker } from "../../src/worker/index.ts";
+import { Final, RetryIn, Worker } from "../../src/worker/index.ts";
 import { startBotServer, type TestServer } from "../support/bot-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";
@@ -81,14 +81,58 @@ test("O-23 a Final of a function ends its job without a retry, a trace, a warnin
   expect(events).toEqual([expect.objectContaining({ event: "JOB_FAILED", job_id: id })]);
 });
 
+/** The first attempt asks for its next one at once; by the policy it would come in a day. */
+const patient = { max: 1, delay_sec: 86_400 };
+const asked = {
+  status: "completed",
+  result: 2,
+  attempts: 2,
+  max_attempts: 5,
+  retry: patient,
+  fail_history: [
+    expect.objectContaining({ code: "EXECUTION_ERROR", detail: "RATE_LIMITED", reason: "ask again" }),
+  ],
+  output: expect.objectContaining({ stderr: 0 }),
+};
+
+test("a RetryIn of a function says when the next attempt starts, and leaves no trace or warning", async () => {
+  const warnings: string[] = [];
+  const worker = new Worker({
+    url: hub.url,
+    token: hub.admin,
+    workerId: "asker",
+    dataDir: join(dir, "asker"),
+    logger: warningLogger((line) => warnings.push(line)),
+  });
+  worker.handle("ts.ask", ({ attempt }) => {
+    if (attempt === 1) throw new RetryIn(0, "ask again", { code: "RATE_LIMITED" });
+    return attempt;
+  });
+  await worker.start();
+  onTestFinished(() => worker.stop());
+  const { id } = await writ.submit({ type: "ts.ask", retry: patient });
+  expect(await writ.wait(id)).toMatchObject(asked);
+  expect(warnings).toEqual([]);
+});
+
+test("RetryIn takes no delay that the hub would not accept", () => {
+  for (const seconds of [-1, Number.NaN, 604_801])
+    expect(() => new RetryIn(seconds, "later")).toThrow("seconds: must be a number from 0 to 604800");
+});
+
 const program = `
-from writ import Final, JobError, Worker
+from writ import Final, JobError, RetryIn, Worker
 worker = Worker(worker_id="python", slots=1)
 
 @worker.handle("py.pay")
 def pay(params, job):
     if params is not None: raise JobError("no amount", "INVALID_JOB")
     raise Final("the card was declined", "CARD_DECLINED")
+
+@worker.handle("py.ask")
+def ask(params, job):
+    if job.attempt == 1: raise RetryIn(0, "ask again", "RATE_LIMITED")
+    return job.attempt
 worker.run()`;
 
 test.runIf(hasPython)(
@@ -113,6 +157,8 @@ test.runIf(hasPython)(
       printed += piece;
     });
     expect(await ended("py.pay")).toMatchObject({ ...declined, output: { stderr: 0 } });
+    const { id: patientId } = await writ.submit({ type: "py.ask", retry: patient });
+    expect(await writ.wait(patientId)).toMatchObject(asked);
     expect(printed).toBe("");
     const { id } = await ended("py.pay", { how: "invalid" });
     expect(await writ.get(id)).toMatchObject({ fail_code: "INVALID_JOB" });

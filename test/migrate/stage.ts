@@ -52,6 +52,8 @@ async function fill(hub: TestHub, nowMs: number): Promise<void> {
   await hub.must("POST", "/workers/by-hand/metrics", { token, body: metrics });
   await submitJob(hub, { type: "later", run_at: nowMs + 3_600_000 });
   await submitJob(hub, { type: "keyed", idempotency_key: "chosen by a producer", priority: 7 });
+  const retry = { max: 7, jitter: 0.5, on: ["TIMEOUT", 75] };
+  await submitJob(hub, { type: "patient", retry, run_at: nowMs + 3_600_000 });
   await submitJob(hub, { type: "odd", params: { text: "a\u0000b \ud83d\ude00" } });
   await submitJob(hub, { type: "large", params: { text: "x".repeat(300_000) } });
   const { token: ada } = (

@@ -51,7 +51,7 @@ test("a schedule that breaks a promise is told in the steps that it needs", asyn
   expect(Number(kept)).toBeLessThan(Number(all));
   expect(text).toContain("something waits for ever");
   expect(text).toMatch(
-    /^again: npm run sim -- --schedules 1 --seed \d+ --form rows --defect "leases never end"$/m,
+    /^again: npm run sim -- --schedules 1 --seed \d+ --form frames --defect "leases never end"$/m,
   );
 });
 

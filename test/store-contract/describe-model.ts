@@ -14,6 +14,7 @@ const step = fc.oneof(
     ttlSec: fc.constantFrom(null, null, 30),
     timeoutSec: fc.constantFrom(20, 300, 2_000),
     priority: fc.integer({ min: 1, max: 3 }),
+    policy: fc.constantFrom(null, null, { max: 0, delaySec: 1 }, { max: 3, delaySec: 20 }),
   }),
   fc.record({ kind: fc.constant("claim" as const), max: fc.integer({ min: 1, max: 3 }) }),
   fc.record({
@@ -46,12 +47,18 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 /** Runs the same random acts on the store and on the model; they must agree after each, and the invariants hold. */
-export function describeModel(name: string, create: () => StoreUnderTest, runs: number): void {
+export function describeModel(
+  name: string,
+  create: () => StoreUnderTest,
+  runs: number,
+  /** Whether the store keeps the terms of jobs, which files of rows do not. */
+  keepsTerms = true,
+): void {
   describe(`the state machine on ${name}`, () => {
     it("is the model's, step by step", { timeout: 300_000 }, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
-          const run = new ModelRun(await Scene.open(create()));
+          const run = new ModelRun(await Scene.open(create()), keepsTerms);
           try {
             for (const taken of steps) await run.take(taken);
           } finally {
@@ -71,8 +78,11 @@ class ModelRun {
   readonly claims: ClaimedJob[] = [];
   readonly claimsOf = new Map<string, number>();
 
-  constructor(scene: Scene) {
+  readonly keepsTerms: boolean;
+
+  constructor(scene: Scene, keepsTerms: boolean) {
     this.scene = scene;
+    this.keepsTerms = keepsTerms;
   }
 
   async take(taken: Step): Promise<void> {
@@ -88,6 +98,7 @@ class ModelRun {
   async #submit(taken: Extract<Step, { kind: "submit" }>): Promise<void> {
     const { nowMs } = this.scene;
     const { maxAttempts, timeoutSec, priority } = taken;
+    const policy = this.keepsTerms ? taken.policy : null;
     const runAt = nowMs + taken.delayMs;
     const id = await this.scene.submit({
       maxAttempts,
@@ -95,10 +106,18 @@ class ModelRun {
       priority,
       runAt,
       queueTtlSec: taken.ttlSec,
+      terms: policy && termsOf(policy),
     });
     const ttlAt = taken.ttlSec === null ? null : nowMs + taken.ttlSec * 1_000;
     const timeoutMs = timeoutSec * 1_000;
-    const parts = { maxAttempts, runAt, ttlAt, timeoutMs, documentTimeoutMs: timeoutMs };
+    const parts = {
+      maxAttempts,
+      runAt,
+      ttlAt,
+      timeoutMs,
+      documentTimeoutMs: timeoutMs,
+      policy: policy && { max: policy.max, delayMs: policy.delaySec * 1_000 },
+    };
     this.jobs.set(id, model.newModelJob(id, nowMs, parts));
     this.priorities.set(id, priority);
   }
@@ -182,7 +201,7 @@ class ModelRun {
     if (job.state === "pending") expect(stored.runAt).toBe(job.runAt);
     expect(stored.attempt).toBe(this.claimsOf.get(job.id) ?? 0);
     expect(stored.attempts).toBeLessThanOrEqual(stored.maxAttempts);
-    for (const [code, used] of Object.entries(stored.retryCounts)) {
+    for (const [code, used] of Object.entries(job.policy === null ? stored.retryCounts : {})) {
       expect(used).toBeLessThanOrEqual(failureClasses[code as keyof typeof failureClasses].retries);
     }
     expect(stored.leaseExpiresAt !== null).toBe(model.isHeld(job));
@@ -190,6 +209,10 @@ class ModelRun {
     expect(stored.eventCount).toBe(events.length);
     expect(stored.leaseExpiresAt ?? 0).toBeLessThanOrEqual(this.scene.nowMs + leaseMs);
   }
+}
+
+function termsOf({ max, delaySec }: { max: number; delaySec: number }): string {
+  return JSON.stringify({ retry: { backoff: "exponential", delay_sec: delaySec, max } });
 }
 
 /** Counted from the newest, so that small numbers meet what is alive. */

@@ -3,7 +3,7 @@ import { failureOf, resultOf } from "./scene.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
-const terms = '{"labels":["\\u00e9t\\u00e9"],"retry":{"max":1}}';
+const terms = '{"labels":["\\u00e9t\\u00e9"],"more":1}';
 
 /** The second text of a job, which only the hub reads. Rows of version 0.1 have none. */
 export function describeTerms(create: () => StoreUnderTest): void {

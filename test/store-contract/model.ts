@@ -11,6 +11,8 @@ export type ModelJob = {
   attempt: number;
   charged: number;
   maxAttempts: number;
+  /** Retries of timeouts and errors together, and the delay before each, if the job has a policy. */
+  policy: { max: number; delayMs: number } | null;
   releases: number;
   retries: { TIMEOUT: number; EXECUTION_ERROR: number; WORKER_DISCONNECTED: number };
   runAt: number;
@@ -45,6 +47,7 @@ export function newModelJob(id: string, nowMs: number, parts: Partial<ModelJob>)
     attempt: 0,
     charged: 0,
     maxAttempts: 3,
+    policy: null,
     releases: 0,
     retries: { TIMEOUT: 0, EXECUTION_ERROR: 0, WORKER_DISCONNECTED: 0 },
     runAt: nowMs,
@@ -102,6 +105,7 @@ export function result(job: ModelJob, token: string, value: string, nowMs: numbe
 export function fail(job: ModelJob, code: Failure, nowMs: number): Answer {
   if (job.cancelAt !== null) return end(job, "failed", "CANCELLED");
   if (code === "INVALID_JOB" || code === "SECURITY_VIOLATION") return end(job, "failed", code);
+  if (job.policy !== null && code !== "WORKER_DISCONNECTED") return failByPolicy(job, code, nowMs);
   if (job.retries[code] < classMax[code] && job.charged < job.maxAttempts) {
     job.retries[code]++;
     backToQueue(job, nowMs + delayMs[code] * job.retries[code]);
@@ -110,6 +114,17 @@ export function fail(job: ModelJob, code: Failure, nowMs: number): Answer {
     return "moved";
   }
   return end(job, job.maxAttempts === 1 ? "failed" : "quarantined", code);
+}
+
+function failByPolicy(job: ModelJob, code: "TIMEOUT" | "EXECUTION_ERROR", nowMs: number): Answer {
+  const { max, delayMs: delay } = job.policy!;
+  const used = job.retries.TIMEOUT + job.retries.EXECUTION_ERROR;
+  if (used < max && job.charged < job.maxAttempts) {
+    job.retries[code]++;
+    backToQueue(job, nowMs + delay * 2 ** used);
+    return "moved";
+  }
+  return end(job, max === 0 || job.maxAttempts === 1 ? "failed" : "quarantined", code);
 }
 
 export function release(job: ModelJob, nowMs: number): Answer {

@@ -3,6 +3,7 @@ import { callStatuses } from "../../core/jobs/agent-use.ts";
 import { failureCodes } from "../../core/jobs/failure.ts";
 import { jobStates } from "../../core/jobs/job.ts";
 import { smallOutputBytesMax } from "../../core/jobs/small-output.ts";
+import { retryInSecMax } from "../../core/retry/retry-policy.ts";
 import {
   anyJson,
   decimal,
@@ -193,6 +194,9 @@ const failFields = {
   code: z.enum(failureCodes).optional(),
   detail: text(1, 2000).optional(),
   final: z.boolean().optional().meta({ description: "True: the job is not tried again, whatever its code" }),
+  retry_in_sec: integer(0, retryInSecMax, "seconds").optional().meta({
+    description: "When it is tried again, if it is: after this long instead of the ordinary delay",
+  }),
   partial_result: anyJson.optional(),
   ...attemptReport,
 };

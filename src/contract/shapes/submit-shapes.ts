@@ -6,6 +6,7 @@ import { type KindRules, kindFields } from "../define-kind.ts";
 import { jobDocument } from "../document.ts";
 import { kindNames, prompt, type RunKind, rulesOf, timeoutSecMax } from "../kinds.ts";
 import { integer, jobId, sha256Text, text, timeMs } from "./fields.ts";
+import { termFields, termProblems } from "./term-shapes.ts";
 
 /** Required in a document, optional in a submission: the hub fills in the defaults. */
 const filledIn = {
@@ -42,6 +43,7 @@ export const submissionFields = jobDocument
     delay_ms: integer(0, delayMsMax, "milliseconds").optional().meta({
       description: "Do not start before this long after the job was accepted; instead of run_at",
     }),
+    ...termFields,
   });
 type SubmissionFields = z.infer<typeof submissionFields>;
 
@@ -85,6 +87,7 @@ export function contradictions(job: SubmissionFields): Problem[] {
     ...storageProblems(job),
     ...fileProblems(job),
     ...networkProblems(job),
+    ...termProblems(job),
   ];
 }
 

@@ -251,14 +251,14 @@ function result(job: JobRecord, change: Extract<Change, { act: "result" }>, rule
 }
 
 function fail(job: JobRecord, change: Extract<Change, { act: "fail" }>, rules: ChangeRules): Outcome {
-  const { code, detail, reason, partialResult, isFinal, lastLine = null } = change;
+  const { code, detail, reason, partialResult, isFinal, retryInSec, lastLine = null } = change;
   const patch = { ...reportOf(job, change), partialResult };
   if (job.cancelRequestedAt !== null) return abandon(job, rules, patch);
   if (isHubCode(code)) {
     const allowed = "report EXECUTION_ERROR or another code, or cancel the job";
     return refused("INVALID_ARGUMENT", `code: only the hub ends a job as ${code}; ${allowed}`);
   }
-  return attemptFailed(job, rules, { code, detail, reason, lastLine, patch, isFinal });
+  return attemptFailed(job, rules, { code, detail, reason, lastLine, patch, isFinal, retryInSec });
 }
 
 function reportOf(job: JobRecord, report: AttemptReport): AttemptReport {

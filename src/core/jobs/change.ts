@@ -66,6 +66,8 @@ export type Change =
       partialResult: string | null;
       /** Another attempt cannot help: none is made, whatever the code allows. */
       isFinal?: true;
+      /** When it is to be tried again, if it is: after this long instead of the ordinary delay. */
+      retryInSec?: number;
       lastLine?: string | null;
     } & AttemptEnd)
   | { act: "disconnect" }

@@ -69,10 +69,20 @@ type Failure = {
 export function attemptFailed(
   job: JobRecord,
   rules: ChangeRules,
-  failed: Failure & { patch: Partial<JobRecord>; isFinal?: boolean | undefined },
+  failed: Failure & {
+    patch: Partial<JobRecord>;
+    isFinal?: boolean | undefined;
+    /** The delay that the attempt asked for. */
+    retryInSec?: number | undefined;
+  },
 ): Outcome {
   if (failed.isFinal) return ended(job, rules, failed, failed.patch);
-  const decision = decideRetry(job, failed.code, rules.backoffScale);
+  const { code, detail = null, retryInSec, patch: report } = failed;
+  const decision = decideRetry(
+    job,
+    { code, detail, exitCode: report.exitCode, retryInSec },
+    rules.backoffScale,
+  );
   if (decision.kind !== "retry") {
     return ended(job, rules, { ...failed, failReason: decision.reason }, failed.patch, decision.kind);
   }

@@ -7,6 +7,7 @@ import { type AgentUse, shownAgentUse, withoutAgent } from "../../core/jobs/agen
 import { executionTimeMs, shownUsage } from "../../core/jobs/execution-time.ts";
 import type { JobRecord } from "../../core/jobs/job.ts";
 import { isStopped } from "../../core/jobs/state-names.ts";
+import { termsOf } from "../../core/jobs/terms.ts";
 import type { ReadableOutputs } from "../../output/outputs.ts";
 import type { StoredJob } from "../../store/store.ts";
 import { StoredParts } from "./stored-parts.ts";
@@ -78,6 +79,7 @@ export function jobFields(
     attempt: job.attempt,
     attempts: job.attempts,
     max_attempts: job.maxAttempts,
+    ...termsOf(job),
     result: parts.json("result", job.result),
     result_hash: job.resultHash,
     partial_result: parts.json("partial_result", job.partialResult),

@@ -8,13 +8,14 @@ type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 
 /**
  * Further facts of an attempt's report: how much output the hub has accepted, or the output itself, the start time, and
- * that another attempt cannot help.
+ * that another attempt cannot help or when it may.
  */
 export type ReportFacts = {
   output?: OutputSizes;
   small_output?: SmallOutputText;
   started_at?: number;
   final?: true;
+  retry_in_sec?: number;
 };
 type Reported = ReportFacts & { receipt?: string; receipt_parts?: ReceiptParts };
 

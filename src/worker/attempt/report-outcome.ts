@@ -86,11 +86,16 @@ async function reportEnd(
 ): Promise<Reported> {
   const { output } = facts;
   const mayBeFinal = deps.calls.accepts("final");
+  const mayAskDelay = deps.calls.accepts("retry_in_sec");
   let isReceiptWhole = false;
   // Each turn sends the receipt or the output in the other way, once, or sends lost output again.
   for (let shipped = 0; ; ) {
     const end = output.isRefused ? outputLimited(outcome) : outcome;
-    const reportFacts = factsOf(facts, end, { isSized: shipped < shipAgainMax, mayBeFinal });
+    const reportFacts = factsOf(facts, end, {
+      isSized: shipped < shipAgainMax,
+      mayBeFinal,
+      mayAskDelay,
+    });
     const reported = await sendEnd(deps, held, end, { ...facts, reportFacts, isReceiptWhole });
     if (reported.kind !== "refused") return reported;
     if (isAboutReceipt(reported) && !isReceiptWhole) {
@@ -125,15 +130,17 @@ function outputLimited(outcome: EndedOutcome): EndedOutcome {
   };
 }
 
-/** The facts of the report besides the outcome. A hub of version 0.1 does not accept that an end is final. */
+/** The facts of the report besides the outcome. A hub of version 0.1 does not accept that an end is final, or a delay. */
 function factsOf(
   { output, startedAtMs, isUnannounced }: EndFacts,
   outcome: EndedOutcome,
-  { isSized, mayBeFinal }: { isSized: boolean; mayBeFinal: boolean },
+  { isSized, mayBeFinal, mayAskDelay }: { isSized: boolean; mayBeFinal: boolean; mayAskDelay: boolean },
 ): ReportFacts {
   const isFinal = outcome.kind === "failed" && outcome.isFinal === true;
+  const retryInSec = outcome.kind === "failed" ? outcome.retryInSec : undefined;
   return {
     ...(isFinal && mayBeFinal ? { final: true } : {}),
+    ...(retryInSec !== undefined && mayAskDelay ? { retry_in_sec: retryInSec } : {}),
     ...(output.sizes === undefined || !isSized ? {} : { output: output.sizes }),
     ...(output.small === undefined ? {} : { small_output: inBase64(output.small) }),
     ...(isUnannounced && startedAtMs !== null ? { started_at: startedAtMs } : {}),

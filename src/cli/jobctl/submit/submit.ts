@@ -27,6 +27,7 @@ import {
 } from "../run/process-options.ts";
 import { commandKinds, describeRun, type RunFlags } from "./describe-run.ts";
 import { readJobFile, readJson } from "./read-json.ts";
+import { parseRetry, retryAllowed, retryHelp } from "./retry-option.ts";
 import { watchJob } from "./watch-job.ts";
 
 type SubmitFlags = RunFlags &
@@ -36,6 +37,7 @@ type SubmitFlags = RunFlags &
     params?: string;
     priority?: number;
     attempts?: number;
+    retry?: JobInput["retry"];
     timeout?: number;
     runAt?: number;
     idempotencyKey?: string;
@@ -85,6 +87,7 @@ function addJobOptions(command: Command): Command {
       "number of attempts before the job counts as failed (default: 3)",
       wholeNumber(1, 100),
     )
+    .option("--retry <policy>", retryHelp, parsed(parseRetry, retryAllowed))
     .option(
       "--timeout <time>",
       "stop each attempt after this time, such as 30s, 10m or 1h (default: 5m)",
@@ -194,6 +197,7 @@ async function describeJob(
     egress: egressOf(flags),
     priority: flags.priority,
     max_attempts: flags.attempts,
+    retry: flags.retry,
     ...describeTimeout(flags.timeout),
     run_at: flags.runAt,
     idempotency_key: flags.idempotencyKey,

@@ -13,7 +13,9 @@ import { defaultOnDisconnect, documentDefaults } from "../../../core/jobs/docume
 import { formatOf } from "../../../core/jobs/document-format.ts";
 import type { NewJob } from "../../../core/jobs/job.ts";
 import { queueKey } from "../../../core/jobs/queue-key.ts";
+import { termNames } from "../../../core/jobs/terms.ts";
 import type { LimitsText } from "../../../core/limits.ts";
+import { attemptsOf } from "../../../core/retry/retry-policy.ts";
 import { inputsOf, outputFolderDefault } from "../../../core/storage-policy.ts";
 import { CanonicalText, type JsonValue } from "../../../core/text/json-value.ts";
 import { canonicalize, canonicalWriter, type KnownPart } from "../../../signing/canonical.ts";
@@ -55,10 +57,17 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     limitsDefaulted: made.defaulted?.limits.join(",") || null,
     timeoutSec: document.timeout_sec,
     queueTtlSec: submission.queue_ttl_sec ?? null,
-    terms: null,
+    terms: termsText(submission),
     createdAt: made.nowMs,
     runAt: Math.max(made.nowMs, submission.run_at ?? made.nowMs + (submission.delay_ms ?? 0)),
   };
+}
+
+/** Most jobs have none of it, and then no text either. */
+function termsText(submission: JobSubmission): string | null {
+  const names = termNames.filter((name) => submission[name] !== undefined);
+  if (names.length === 0) return null;
+  return canonicalize(Object.fromEntries(names.map((name) => [name, submission[name]])) as JsonValue);
 }
 
 /** Most jobs have no inputs, and an empty field would cost time on the way to the store. */
@@ -119,7 +128,7 @@ function describe(submission: JobSubmission, author: Author, made: Making): JobD
     repo_root: submission.repo_root,
     allowed_paths: submission.allowed_paths,
     priority: submission.priority ?? documentDefaults.priority,
-    max_attempts: submission.max_attempts ?? documentDefaults.maxAttempts,
+    max_attempts: submission.max_attempts ?? attemptsByDefault(submission),
     queue_ttl_sec: submission.queue_ttl_sec,
     on_disconnect: onDisconnectIn(submission, run),
     steps: submission.steps,
@@ -150,6 +159,10 @@ function runOf(submission: JobSubmission): RunSpec {
 /** Always there with a closed network, so that no worker is given the job that does not know what that is. */
 function egressIn({ limits, egress }: JobSubmission) {
   return limits?.network === "closed" ? (egress ?? { allow: [] }) : undefined;
+}
+
+function attemptsByDefault({ retry }: JobSubmission): number {
+  return retry === undefined ? documentDefaults.maxAttempts : attemptsOf(retry);
 }
 
 function onDisconnectIn({ on_disconnect: chosen }: JobSubmission, run: RunSpec) {

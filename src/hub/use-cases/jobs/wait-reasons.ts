@@ -1,6 +1,8 @@
 import type { WaitCode } from "../../../contract/why-view.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import { mayRunMore, type Quota } from "../../../core/jobs/quota.ts";
+import { termsOf } from "../../../core/jobs/terms.ts";
+import { maxRetries, retriesUsed } from "../../../core/retry/retry-policy.ts";
 import { timeText } from "../../../core/text/time-text.ts";
 
 /** A worker as judged for one job. */
@@ -63,12 +65,18 @@ function early({ job, nowMs }: Waiting): Reason | null {
   const at = timeText(job.runAt);
   const last = job.failHistory.at(-1);
   if (last !== undefined && last.attempt === job.attempt) {
-    const count = `${job.attempts} of ${job.maxAttempts}`;
     const why = `${last.code}: ${cut(last.reason)}`;
-    return { code: "retry", text: `Attempt ${count} failed (${why}); it is tried again at ${at}.` };
+    return { code: "retry", text: `Attempt ${countOf(job)} failed (${why}); it is tried again at ${at}.` };
   }
   const why = job.attempt > 0 ? "A worker gave it back; it is offered again" : "It is to start";
   return { code: "run_at", text: `${why} at ${at}.` };
+}
+
+/** The attempt that has failed, and of how many. A policy counts retries, and not what lost workers have cost. */
+function countOf(job: JobRecord): string {
+  const { retry } = termsOf(job);
+  if (retry === undefined) return `${job.attempts} of ${job.maxAttempts}`;
+  return `${job.attempts}, before retry ${retriesUsed(job.retryCounts)} of ${maxRetries(retry)},`;
 }
 
 const reasonCharsMax = 200;

@@ -72,6 +72,7 @@ export function failChange(identity: Identity, body: FailFields): FailChange {
     ...failureOf(body),
     reason: body.reason,
     ...(body.final ? { isFinal: true } : {}),
+    ...(body.retry_in_sec === undefined ? {} : { retryInSec: body.retry_in_sec }),
     partialResult: body.partial_result === undefined ? null : canonicalize(body.partial_result as JsonValue),
     ...reportOf(body),
   };

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { jobSubmission } from "./submit-shapes.ts";
+
+const issuesOf = (fields: object): string[] => {
+  const parsed = jobSubmission.safeParse({ type: "build", ...fields });
+  return parsed.error?.issues.map(({ path, message }) => `${path.join(".")}: ${message}`) ?? [];
+};
+
+test.each([
+  [{ max: 100 }, "retry.max: must be a whole number from 0 to 99"],
+  [{ delay_sec: -1 }, "retry.delay_sec: must be a whole number of seconds from 0 to 86400"],
+  [{ backoff: "random" }, "retry.backoff: must be fixed, linear, exponential"],
+  [{ jitter: 2 }, "retry.jitter: must be a number from 0 to 1"],
+  [{ on: [256] }, "retry.on.0: must be a failure code, a code of your own or an exit code from 0 to 255"],
+  [{ on: [1], not_on: [2] }, "retry.not_on: give retry.on or retry.not_on, not both"],
+  [
+    { not_on: ["a b"] },
+    "retry.not_on.0: must be a failure code, a code of your own or an exit code from 0 to 255",
+  ],
+  [
+    { on: ["INVALID_JOB"] },
+    "retry.on: INVALID_JOB is not for the job to decide; only TIMEOUT, EXECUTION_ERROR, their details, your own codes and exit codes can be named",
+  ],
+  [
+    { not_on: [1, "WORKER_DISCONNECTED"] },
+    "retry.not_on: WORKER_DISCONNECTED is not for the job to decide; only TIMEOUT, EXECUTION_ERROR, their details, your own codes and exit codes can be named",
+  ],
+])("the policy %j is refused", (retry, message) => {
+  expect(issuesOf({ retry })).toEqual([message]);
+});
+
+test("a policy may be empty, and may name codes of any kind", () => {
+  expect(issuesOf({ retry: {} })).toEqual([]);
+  expect(issuesOf({ retry: { on: ["TIMEOUT", "OOM_KILLED", "RATE_LIMITED", 75], jitter: 1 } })).toEqual([]);
+});

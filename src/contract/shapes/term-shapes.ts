@@ -1,0 +1,68 @@
+// The fields of a job that only the hub reads: they are in its terms, and not in the document. Why: ADR 0128.
+import { z } from "zod";
+import { failureClasses, failureDetails } from "../../core/jobs/failure.ts";
+import { backoffs, isDecidedByPolicy, retriesMax, retryDelaySecMax } from "../../core/retry/retry-policy.ts";
+import { decimal, integer } from "./fields.ts";
+
+const failuresMax = 32;
+const failureAllowed = "must be a failure code, a code of your own or an exit code from 0 to 255";
+const failures = z
+  .array(
+    z.union(
+      [
+        z.int(failureAllowed).min(0, failureAllowed).max(255, failureAllowed),
+        z.string().regex(/^[\w.:/-]{1,100}$/, failureAllowed),
+      ],
+      failureAllowed,
+    ),
+  )
+  .min(1)
+  .max(failuresMax);
+
+const retry = z
+  .strictObject({
+    max: integer(0, retriesMax).optional().meta({
+      description:
+        "How often a timeout or an error is tried again (default: 2); lost workers are not counted",
+    }),
+    delay_sec: integer(0, retryDelaySecMax, "seconds").optional().meta({ description: "Default: 30" }),
+    backoff: z
+      .enum(backoffs, `must be ${backoffs.join(", ")}`)
+      .optional()
+      .meta({
+        description:
+          "How the delay grows: not at all, by itself each time (the default), or to twice as much",
+      }),
+    max_delay_sec: integer(0, retryDelaySecMax, "seconds").optional().meta({ description: "Default: 3600" }),
+    jitter: decimal(0, 1).optional().meta({
+      description:
+        "By up to which part of itself a delay is shorter, so that jobs that failed together come apart",
+    }),
+    on: failures.optional().meta({ description: "Only these failures are tried again" }),
+    not_on: failures.optional().meta({ description: "These failures are not tried again" }),
+  })
+  .meta({ description: "How the job is tried again after a timeout or an error of its work" });
+
+export const termFields = { retry: retry.optional() };
+
+type TermFields = z.infer<z.ZodObject<typeof termFields>>;
+
+export function termProblems({ retry }: TermFields): { path: string; message: string }[] {
+  if (retry === undefined) return [];
+  if (retry.on !== undefined && retry.not_on !== undefined)
+    return [{ path: "retry.not_on", message: "give retry.on or retry.not_on, not both" }];
+  const path = retry.on === undefined ? "retry.not_on" : "retry.on";
+  const other = (retry.on ?? retry.not_on)?.find((name) => isOfWrit(name));
+  if (other === undefined) return [];
+  const allowed = "only TIMEOUT, EXECUTION_ERROR, their details, your own codes and exit codes can be named";
+  return [{ path, message: `${other} is not for the job to decide; ${allowed}` }];
+}
+
+/** Failures that are never tried again, or for which a policy is not asked. */
+function isOfWrit(name: string | number): boolean {
+  const classes: Readonly<Record<string, unknown>> = failureClasses;
+  const details: Readonly<Record<string, keyof typeof failureClasses>> = failureDetails;
+  if (typeof name === "number") return false;
+  const code = Object.hasOwn(classes, name) ? name : Object.hasOwn(details, name) ? details[name] : undefined;
+  return code !== undefined && !isDecidedByPolicy(code as keyof typeof failureClasses);
+}

@@ -1,0 +1,23 @@
+import type { RetryPolicy } from "../retry/retry-policy.ts";
+import type { JobRecord } from "./job.ts";
+
+/** What only the hub reads of a job, by the names of its submission. It never changes. Why: ADR 0128. */
+type Terms = {
+  retry?: RetryPolicy | undefined;
+};
+
+export const termNames = ["retry"] as const satisfies (keyof Terms)[];
+
+const none: Terms = {};
+
+/** Empty for a job that has none, and for a text that cannot be read: such a job is refused when it is claimed. */
+export function termsOf({ terms }: Pick<JobRecord, "terms">): Terms {
+  if (terms === null) return none;
+  try {
+    const read: unknown = JSON.parse(terms);
+    return typeof read === "object" && read !== null ? read : none;
+  } catch {
+    // Somebody has edited the row; see above.
+    return none;
+  }
+}
