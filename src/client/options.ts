@@ -24,6 +24,8 @@ export type WritOptions = {
   caFile?: string | undefined;
   /** Allows plain http:// to another machine. */
   allowInsecure?: boolean | undefined;
+  /** False: every call goes over HTTP, and none in frames on one upgraded connection. */
+  frames?: boolean | undefined;
   /** The trace that this client's jobs belong to (W3C `traceparent`); a job that has its own keeps it. */
   traceparent?: string | undefined;
   clock?: Clock | undefined;
@@ -39,6 +41,7 @@ export const writOptions: OptionNames<WritOptions> = {
   ca: true,
   caFile: true,
   allowInsecure: true,
+  frames: true,
   retryMs: true,
   traceparent: true,
   clock: true,
@@ -48,8 +51,8 @@ export const writOptions: OptionNames<WritOptions> = {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The options from the environment: WRIT_HUB_URL, WRIT_TOKEN, WRIT_HOME, WRIT_CA_FILE, WRIT_ALLOW_INSECURE, and
- * TRACEPARENT, as a job of ours and other programs set it.
+ * The options from the environment: WRIT_HUB_URL, WRIT_TOKEN, WRIT_HOME, WRIT_CA_FILE, WRIT_ALLOW_INSECURE,
+ * WRIT_FRAMES, and TRACEPARENT, as a job of ours and other programs set it.
  */
 export function optionsFromEnvironment(env: Environment): WritOptions {
   return {
@@ -57,7 +60,8 @@ export function optionsFromEnvironment(env: Environment): WritOptions {
     token: tokenOf(env),
     home: resolveHome({ env, checkoutDir: findCheckout(import.meta.url), userHome: homeOfUser(env) }),
     caFile: env["WRIT_CA_FILE"] || undefined,
-    allowInsecure: flagOf(env, "WRIT_ALLOW_INSECURE"),
+    allowInsecure: flagOf(env, "WRIT_ALLOW_INSECURE", false),
+    frames: flagOf(env, "WRIT_FRAMES", true),
     traceparent: traceparentOf(env),
   };
 }
@@ -73,8 +77,8 @@ function tokenOf({ WRIT_TOKEN: token }: Environment): string | undefined {
   throw new WritError("CONFIG_INVALID", "WRIT_TOKEN is empty; give a token, or leave it out");
 }
 
-function flagOf(env: Environment, name: string): boolean {
-  const value = env[name] || "false";
+function flagOf(env: Environment, name: string, fallback: boolean): boolean {
+  const value = env[name] || String(fallback);
   if (value === "true" || value === "false") return value === "true";
   throw new WritError(
     "CONFIG_INVALID",

@@ -11,6 +11,7 @@ export const errorTable = {
   BODY_TIMEOUT: { http: 408, grpc: "DEADLINE_EXCEEDED", exit: 1, retryable: true },
   TOO_LARGE: { http: 413, grpc: "RESOURCE_EXHAUSTED", exit: 1, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { http: 415, grpc: "INVALID_ARGUMENT", exit: 1, retryable: false },
+  NOT_IN_FRAMES: { http: 421, grpc: "UNIMPLEMENTED", exit: 1, retryable: false },
   METHOD_NOT_ALLOWED: { http: 405, grpc: "UNIMPLEMENTED", exit: 1, retryable: false },
   NOT_FOUND: { http: 404, grpc: "NOT_FOUND", exit: 4, retryable: false },
   WORKER_UNKNOWN: { http: 404, grpc: "NOT_FOUND", exit: 4, retryable: false },

@@ -28,10 +28,12 @@ import type { HubDeps } from "./deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./home/first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home/home-lock.ts";
 import { createFilesWarning, separateFilesWarning } from "./home/separate-files.ts";
+import { createApp } from "./http/app.ts";
 import { OpenBodies } from "./http/bodies/open-bodies.ts";
 import { createListener } from "./http/listener.ts";
 import { HttpServer } from "./http/server.ts";
 import { OpenStreams } from "./http/streams/open-streams.ts";
+import { OpenWires } from "./http/wire/open-wires.ts";
 import { unlessLeadLost, whileLeading } from "./leadership.ts";
 import type { OnProgress } from "./migrate/copy-parts.ts";
 import { takeOverAtStart } from "./migrate/take-over-at-start.ts";
@@ -174,7 +176,13 @@ async function checkObjects({ objects, failures }: HubDeps): Promise<void> {
   }
 }
 
-type Ports = { http: HttpServer; rpc: RpcServer; streams: OpenStreams; bodies: OpenBodies };
+type Ports = {
+  http: HttpServer;
+  wires: OpenWires;
+  rpc: RpcServer;
+  streams: OpenStreams;
+  bodies: OpenBodies;
+};
 
 function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Ports {
   const streams = new OpenStreams(deps.clock, (error) =>
@@ -183,11 +191,14 @@ function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Po
   const bodies = new OpenBodies(deps.clock, (error) =>
     deps.failures.error(error, "an unfinished body could not be checked"),
   );
-  const listener = createListener({ ...deps, streams, bodies });
+  const httpDeps = { ...deps, streams, bodies };
+  const app = createApp(httpDeps);
+  const listener = createListener(httpDeps, app);
+  const wires = new OpenWires(httpDeps, app);
   const onAddressLimit = noteAddressLimit(deps, "HTTP");
-  const http = new HttpServer(listener, { ...deps, onAddressLimit }, given ?? own);
+  const http = new HttpServer(listener, { ...deps, onAddressLimit, upgrades: wires }, given ?? own);
   const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
-  return { http, rpc, streams, bodies };
+  return { http, wires, rpc, streams, bodies };
 }
 
 /** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
@@ -195,7 +206,7 @@ function hubServices(
   deps: HubDeps,
   parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock },
 ): Service[] {
-  const { http, rpc, streams, bodies, tls, osUser, clock } = parts;
+  const { http, wires, rpc, streams, bodies, tls, osUser, clock } = parts;
   const lead = (service: Service): Service =>
     whileLeading(
       deps.leadership,
@@ -240,7 +251,7 @@ function hubServices(
     deps.signsOfLife,
     bodies,
     // These stop at the same time: each gives its open calls the same few seconds.
-    together("ports", [http, rpc]),
+    together("ports", [http, wires, rpc]),
     // Workers can reconnect only now, and have one lease to do so.
     lead(createReaper(deps)),
     createMakeUp(deps),

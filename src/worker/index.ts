@@ -29,6 +29,8 @@ type HubOptions = {
   caFile?: string | undefined;
   /** Allows plain http:// to another machine. */
   allowInsecure?: boolean | undefined;
+  /** False: every call goes over HTTP, and none in frames on one upgraded connection. */
+  frames?: boolean | undefined;
 };
 
 export type WorkerOptions = HubOptions & {
@@ -54,6 +56,7 @@ const workerOptions: OptionNames<WorkerOptions> = {
   ca: true,
   caFile: true,
   allowInsecure: true,
+  frames: true,
   workerId: true,
   concurrency: true,
   tags: true,
@@ -131,6 +134,7 @@ export class Worker {
         WRIT_TOKEN: token,
         WRIT_CA_FILE: more.caFile,
         WRIT_ALLOW_INSECURE: String(more.allowInsecure ?? false),
+        WRIT_FRAMES: String(more.frames ?? true),
         NODE_ID: workerId,
         WORKER_SLOTS: String(concurrency),
         WORKER_TAGS: JSON.stringify(more.tags ?? []),

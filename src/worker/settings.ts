@@ -31,6 +31,8 @@ export type WorkerSettings = RunnersSettings & {
   token: string;
   ca: string | undefined;
   allowInsecure: boolean;
+  /** Whether calls may go in frames on one upgraded connection. */
+  frames: boolean;
   /** In PEM. If empty, the hub's keys of the first connection are trusted for as long as the worker runs. */
   signingKeys: string[];
   workerId: string;
@@ -83,6 +85,7 @@ const declarations = {
   token: { name: "WRIT_TOKEN", parse: text(), default: undefined, isSecret: true },
   caFile: { name: "WRIT_CA_FILE", parse: text(), default: undefined },
   allowInsecure: { name: "WRIT_ALLOW_INSECURE", parse: boolean(), default: false },
+  frames: { name: "WRIT_FRAMES", parse: boolean(), default: true },
   signingKeysFile: { name: "WRIT_SIGNING_KEYS_FILE", parse: text(), default: undefined },
   workerId: { name: "NODE_ID", parse: workerName, default: undefined },
   name: { name: "NODE_NAME", parse: text(), default: undefined },
@@ -147,6 +150,7 @@ export async function loadWorkerSettings(sources: SettingsSources): Promise<Work
     token: server?.worker_token ?? env.token ?? missing("WRIT_TOKEN", "a worker's token"),
     ca,
     allowInsecure: env.allowInsecure,
+    frames: env.frames,
     signingKeys: checkKeys(keysInFile(file) ?? (await keysInPemFile(env.signingKeysFile))),
     workerId: server?.worker_id ?? env.workerId ?? idFromHostName(hostName),
     name: server?.name ?? env.name,

@@ -261,9 +261,13 @@ function agentWarnings({ delegate }: WorkerSettings, { sandbox }: WorkerResource
   );
 }
 
-function connect({ hubUrls, token, ca, allowInsecure }: WorkerSettings, version: string, logger: Logger) {
+function connect(
+  { hubUrls, token, ca, allowInsecure, frames }: WorkerSettings,
+  version: string,
+  logger: Logger,
+) {
   const userAgent = `writ-worker/${version}`;
-  const connection = { baseUrls: hubUrls, token, ca, allowInsecure, userAgent };
+  const connection = { baseUrls: hubUrls, token, ca, allowInsecure, frames, userAgent };
   const client = createHttpClient({
     ...connection,
     onMove: ({ to, why, isNewAddress }) =>

@@ -35,7 +35,7 @@ import { WorkLog } from "./work-log.ts";
 
 type EngineParts = {
   settings: WorkerSettings;
-  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure">;
+  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure" | "frames">;
   client: HttpClient;
   clock: Clock;
   logger: Logger;

@@ -4,9 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HubDeps } from "../../src/hub/deps.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "../../src/hub/home/first-start.ts";
+import { createApp } from "../../src/hub/http/app.ts";
 import { OpenBodies } from "../../src/hub/http/bodies/open-bodies.ts";
 import { createListener } from "../../src/hub/http/listener.ts";
 import { OpenStreams } from "../../src/hub/http/streams/open-streams.ts";
+import { OpenWires } from "../../src/hub/http/wire/open-wires.ts";
 import { openDeps } from "../../src/hub/open-deps.ts";
 import { loadHubSettings } from "../../src/hub/settings/settings.ts";
 import type { Clock } from "../../src/runtime/clock/clock.ts";
@@ -47,9 +49,14 @@ export async function startMemoryHub(
   const bodies = new OpenBodies(deps.clock, (error) => {
     throw error;
   });
-  const services = [deps.feed, deps.receipts, bodies, streams, deps.dispatcher];
+  const httpDeps = { ...deps, streams, bodies };
+  const app = createApp(httpDeps);
+  const wires = new OpenWires(httpDeps, app);
+  const services = [deps.feed, deps.receipts, bodies, wires, streams, deps.dispatcher];
   await startAll(services);
-  const server = createServer(createListener({ ...deps, streams, bodies }));
+  const shouldUpgradeCallback = (incoming: IncomingMessage): boolean => wires.isAsked(incoming);
+  const server = createServer({ shouldUpgradeCallback }, createListener(httpDeps, app));
+  server.on("upgrade", (incoming, socket, early) => void wires.upgrade(incoming, socket, early));
   const hub = testHub({
     url: "http://127.0.0.1:3000",
     port: 3000,

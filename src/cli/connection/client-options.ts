@@ -5,10 +5,10 @@ import { httpCredential } from "./credential.ts";
 
 /** For a client over HTTP: with a token, the one that was given or the home's, or one that is exchanged for the certificate. */
 export function httpOptions(connection: ConnectionSettings): WritOptions {
-  const { hub, home, ca, allowInsecure, credential, traceparent } = connection;
+  const { hub, home, ca, allowInsecure, frames, credential, traceparent } = connection;
   const token = credential.kind === "token" ? credential.token : undefined;
   const certificate = httpCredential(connection) === "certificate" ? rpcOptions(connection) : undefined;
-  return { url: hub, token, certificate, home, caFile: ca, allowInsecure, traceparent };
+  return { url: hub, token, certificate, home, caFile: ca, allowInsecure, frames, traceparent };
 }
 
 /** For a client over gRPC: with the certificate that was given, else the one in the home. */

@@ -53,6 +53,7 @@ const settings = {
     whenEmpty: "give a token, or leave it out",
   },
   allowInsecure: { name: "WRIT_ALLOW_INSECURE", key: "allow_insecure", parse: boolean(), default: false },
+  frames: { name: "WRIT_FRAMES", key: "frames", parse: boolean(), default: true },
 } as const;
 
 export type ConnectionSettings = Omit<SettingValues<typeof settings>, keyof GivenCredential> & {
@@ -91,6 +92,7 @@ export async function loadConnection(context: CliContext, command: Command): Pro
     grpc: isBesideHub({ flags: given, env, file }) ? all.grpc : undefined,
     ca: all.ca,
     allowInsecure: all.allowInsecure,
+    frames: all.frames,
     home,
     traceparent: traceparentOf(env),
     credential: chooseCredential(credentialSources({ flags: given, env, file }), context.osUser),

@@ -29,6 +29,7 @@ export const knownVariables: ReadonlySet<string> = new Set(
   WRIT_DRAIN_MS
   WRIT_EVENT_STREAMS_MAX
   WRIT_FILE_RETENTION_DAYS
+  WRIT_FRAMES
   WRIT_GRPC_ADDR
   WRIT_GRPC_PORT
   WRIT_HOME

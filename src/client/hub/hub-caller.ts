@@ -127,7 +127,8 @@ export class HubCaller {
       const { urls, ...trust } = target;
       const { clock, random } = this;
       const patienceMs = this.#options.retryMs ?? (urls.length > 1 ? patienceMsOfSeveral : 0);
-      const client = createHttpClient({ baseUrls: urls, ...trust, clock, random, patienceMs });
+      const { frames } = this.#options;
+      const client = createHttpClient({ baseUrls: urls, ...trust, frames, clock, random, patienceMs });
       this.#current = { target, client };
     }
     return this.#current.client;

@@ -19,6 +19,8 @@ export async function startTinyHub(answer: RequestHandler): Promise<TinyHub> {
   const seen: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? "/", "http://hub");
+    // As a hub that serves no frames.
+    if (url.pathname === "/api/v1/frames") return void response.writeHead(404).end();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const call: ReceivedRequest = {

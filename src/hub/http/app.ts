@@ -20,7 +20,7 @@ export type Endpoint = (
 ) => Reply | Promise<Reply>;
 
 /** Answers every request, with the endpoint of its path or with a refusal. */
-type App = (exchange: Exchange) => Promise<Reply>;
+export type App = (exchange: Exchange) => Promise<Reply>;
 
 /** Everything that the hub serves over HTTP. Why: ADR 0112. */
 export function createApp(deps: HttpDeps): App {

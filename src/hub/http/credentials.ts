@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { WritError } from "../../core/errors.ts";
 import type { Origin } from "../../core/events.ts";
 import type { HubDeps } from "../deps.ts";
 import type { HubSettings } from "../settings/settings.ts";
 import type { Credentials } from "../use-cases/access/authenticate.ts";
-import { headerValues } from "./exchange.ts";
+import { headerValues, type RequestHead } from "./exchange.ts";
 
 /** The session in which a page was opened. It is no secret. */
 export const sessionHeader = "writ-session";
@@ -22,7 +21,7 @@ export function sessionCookieOf({ databaseId }: CookieDeps): string {
 }
 
 /** The caller's credentials. A header that is not exactly one bearer token counts as a wrong token, never as none. */
-export function credentialsOf(deps: CookieDeps, incoming: IncomingMessage): Credentials {
+export function credentialsOf(deps: CookieDeps, incoming: RequestHead): Credentials {
   const given = headerValues(incoming, "authorization");
   if (given.length === 0) return { bearer: null, session: sessionSecretOf(deps, incoming) };
   const match = given.length === 1 ? /^Bearer ([\x21-\x7e]{1,8192})$/.exec(given[0]!) : null;
@@ -30,7 +29,7 @@ export function credentialsOf(deps: CookieDeps, incoming: IncomingMessage): Cred
 }
 
 /** The secret in the session cookie, even if a token was sent too. */
-export function sessionSecretOf(deps: CookieDeps, { headers }: IncomingMessage): string | null {
+export function sessionSecretOf(deps: CookieDeps, { headers }: RequestHead): string | null {
   if (headers.cookie === undefined) return null;
   const start = `${sessionCookieOf(deps)}=`;
   const cookies = headers.cookie.split(";");
@@ -42,7 +41,7 @@ export function sessionSecretOf(deps: CookieDeps, { headers }: IncomingMessage):
  * A browser sends its cookie by itself, so another site's page could act for the person. The cookie is SameSite=Strict;
  * in addition a change must come from the hub's own page, under one of the hub's host names.
  */
-export function checkBrowser(incoming: IncomingMessage, settings: HubSettings): void {
+export function checkBrowser(incoming: RequestHead, settings: HubSettings): void {
   checkSite(incoming, settings);
   const origin = incoming.headers.origin;
   const isChange = incoming.method !== "GET" && incoming.method !== "HEAD";
@@ -52,7 +51,7 @@ export function checkBrowser(incoming: IncomingMessage, settings: HubSettings): 
 }
 
 /** Refuses a page of another site, also one whose name leads to this machine for a moment. */
-export function checkSite(incoming: IncomingMessage, settings: HubSettings): void {
+export function checkSite(incoming: RequestHead, settings: HubSettings): void {
   const host = hostOf(incoming.headers.host);
   if (!ownHosts(settings).has(host)) throw refused(`${host} is not a host name of this hub`);
   const origin = incoming.headers.origin;
@@ -75,21 +74,21 @@ function hostOf(host: string | undefined): string {
 }
 
 /** Compares the port too: other services on this machine receive the same cookies, and must not be able to use them. */
-function isOwnOrigin(origin: string, incoming: IncomingMessage, settings: HubSettings): boolean {
+function isOwnOrigin(origin: string, incoming: RequestHead, settings: HubSettings): boolean {
   if (!URL.canParse(origin)) return false;
   if (settings.publicUrl !== null && origin === new URL(settings.publicUrl).origin) return true;
   return new URL(origin).host === incoming.headers.host?.toLowerCase();
 }
 
 /** The hub's public address: the setting, or the address that this caller has used. */
-export function hubUrlOf(incoming: IncomingMessage, { publicUrl, host }: HubSettings): string {
+export function hubUrlOf(incoming: RequestHead, { publicUrl, host }: HubSettings): string {
   if (publicUrl !== null) return new URL(publicUrl).origin;
   const scheme = "encrypted" in incoming.socket ? "https" : "http";
   return `${scheme}://${incoming.headers.host ?? host}`;
 }
 
 export function originOf(
-  incoming: IncomingMessage,
+  incoming: RequestHead,
   settings: HubSettings,
   request: { method: string; endpoint: string },
 ): Origin {
@@ -105,7 +104,7 @@ export function originOf(
 const userAgentCharsMax = 200;
 
 /** A forwarded address is used only if the proxy that forwards it is trusted. */
-function addressOf(incoming: IncomingMessage, settings: HubSettings): string | null {
+function addressOf(incoming: RequestHead, settings: HubSettings): string | null {
   const peer = incoming.socket.remoteAddress?.replace(/^::ffff:/, "") ?? null;
   const trusted = settings.trustedProxies?.split(",").map((address) => address.trim()) ?? [];
   if (peer === null || !trusted.includes(peer)) return peer;

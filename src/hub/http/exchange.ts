@@ -3,10 +3,18 @@ import type { RouteName } from "../../contract/routes/routes.ts";
 import { WritError } from "../../core/errors.ts";
 import type { Identity } from "../../core/identity.ts";
 
+/** What comes before the body of a request. */
+export type RequestHead = Pick<IncomingMessage, "method" | "url" | "headers" | "rawHeaders" | "socket">;
+
 /** A request and its response while they are served, with the facts for the log. */
 export type Exchange = {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
+  readonly incoming: RequestHead;
+  /** Tells when the caller no longer waits. */
+  readonly outgoing: Pick<ServerResponse, "destroyed"> & {
+    once(event: "close", listener: () => void): unknown;
+  };
+  /** The body of a request in a frame, or Node's request and response, for one that came over HTTP. */
+  readonly via: FramedBody | NodeExchange;
   /** Without the query. Characters that need no encoding are decoded, so that a path is found however it is spelled. */
   readonly path: string;
   /** What follows the question mark. */
@@ -23,14 +31,39 @@ export type Exchange = {
   jobIds: readonly string[];
 };
 
+type FramedBody = { body: Buffer };
+type NodeExchange = { incoming: IncomingMessage; outgoing: ServerResponse };
+
 export function openExchange(incoming: IncomingMessage, outgoing: ServerResponse): Exchange {
-  const { url = "" } = incoming;
+  return newExchange(targetOf(incoming.url ?? ""), { incoming, outgoing, via: { incoming, outgoing } });
+}
+
+/** What every exchange begins with. */
+export function newExchange(
+  target: Pick<Exchange, "path" | "search">,
+  { incoming, outgoing, via }: Pick<Exchange, "incoming" | "outgoing" | "via">,
+): Exchange {
+  const { path, search } = target;
+  return { incoming, outgoing, via, path, search, route: null, identity: null, requestId: null, jobIds: [] };
+}
+
+export function targetOf(url: string): Pick<Exchange, "path" | "search"> {
   // A proxy may send the whole address.
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "") || "/";
   const end = target.indexOf("?");
   const path = spelledPlainly(end === -1 ? target : target.slice(0, end));
-  const search = end === -1 ? "" : target.slice(end + 1);
-  return { incoming, outgoing, path, search, route: null, identity: null, requestId: null, jobIds: [] };
+  return { path, search: end === -1 ? "" : target.slice(end + 1) };
+}
+
+/** For what needs a response of its own, such as a stream: such routes are not served in frames. */
+export function overHttp({ via }: Pick<Exchange, "via">): NodeExchange {
+  if ("body" in via) throw notInFrames();
+  return via;
+}
+
+/** The caller sends the request again, over HTTP. */
+export function notInFrames(): WritError {
+  return new WritError("NOT_IN_FRAMES", "this is not served in frames; send the request over HTTP");
 }
 
 /**
@@ -47,7 +80,7 @@ function spelledPlainly(path: string): string {
 }
 
 /** Every value of a header, in order, so that a second value is noticed where only one is allowed. */
-export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
+export function headerValues({ rawHeaders }: RequestHead, name: string): string[] {
   const values: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const given = rawHeaders[index]!;

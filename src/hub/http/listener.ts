@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createApp } from "./app.ts";
+import { type App, createApp } from "./app.ts";
 import type { HttpDeps } from "./call.ts";
 import { openExchange } from "./exchange.ts";
 import { sendReply } from "./reply.ts";
@@ -7,8 +7,7 @@ import { sendReply } from "./reply.ts";
 export type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
 /** Answers every request of a server with what the app replies. */
-export function createListener(deps: HttpDeps): Listener {
-  const app = createApp(deps);
+export function createListener(deps: HttpDeps, app: App = createApp(deps)): Listener {
   return async (incoming, outgoing) => {
     const exchange = openExchange(incoming, outgoing);
     try {

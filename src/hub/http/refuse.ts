@@ -1,9 +1,8 @@
-import type { IncomingMessage } from "node:http";
 import { invalidArgument, WritError } from "../../core/errors.ts";
 import { discardBody } from "./bodies/discard-body.ts";
 import { type HttpDeps, written } from "./call.ts";
 import { errorReply } from "./error-reply.ts";
-import { type Exchange, headerValues } from "./exchange.ts";
+import { type Exchange, headerValues, type RequestHead } from "./exchange.ts";
 import type { Reply } from "./reply.ts";
 
 /** Counts a refusal and gives it the id by which the log finds it. */
@@ -11,16 +10,18 @@ export async function refuse(deps: HttpDeps, exchange: Exchange, error: unknown)
   const requestId = deps.ids.recordId();
   exchange.requestId = requestId;
   if (error instanceof WritError) deps.metrics.refused.inc({ code: error.code });
-  await discardBody(exchange.incoming, deps.clock, error);
   const reply = errorReply(error, requestId, deps);
-  if (!exchange.outgoing.headersSent) return reply;
+  if ("body" in exchange.via) return reply;
+  const { incoming, outgoing } = exchange.via;
+  await discardBody(incoming, deps.clock, error);
+  if (!outgoing.headersSent) return reply;
   // A part of the answer was sent before the error; a normal end would make it look complete.
-  exchange.outgoing.destroy();
+  outgoing.destroy();
   return { ...reply, body: written };
 }
 
 /** Two proxies may each use another one of two Host headers, so a request with two is refused. */
-export function checkHost(incoming: IncomingMessage): void {
+export function checkHost(incoming: RequestHead): void {
   if (headerValues(incoming, "host").length > 1) {
     throw invalidArgument({ path: "Host", message: "must be given once" });
   }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { bodyBytes, type Route } from "../../contract/routes/route.ts";
 import { type RouteName, routes } from "../../contract/routes/routes.ts";
 import { invalidArgument, WritError } from "../../core/errors.ts";
@@ -19,7 +18,7 @@ import { compressReply } from "./bodies/compress-reply.ts";
 import { hungUp, keysMaxOf, readBytes, readJsonText } from "./bodies/read-body.ts";
 import type { AnyAnswer, Call, HttpDeps } from "./call.ts";
 import { checkBrowser, credentialsOf, originOf, sessionHeader } from "./credentials.ts";
-import { type Exchange, headerOf } from "./exchange.ts";
+import { type Exchange, headerOf, notInFrames } from "./exchange.ts";
 import { handlers } from "./handlers/handlers.ts";
 import { type Reply, replyTo } from "./reply.ts";
 
@@ -33,6 +32,7 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
   const route: Route = routes[name];
   const startedAt = deps.clock.monotonicMs();
   exchange.route = name;
+  if ("body" in exchange.via && isStreamed(route)) throw notInFrames();
   const origin = originOf(incoming, deps.settings, { method: route.method, endpoint: route.path });
   const credentials = credentialsOf(deps, incoming);
   const caller = { identity: anonymous, origin };
@@ -46,7 +46,7 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
     request = {
       params: route.params && parseShape(route.params, served.params),
       query: route.query && parseShape(route.query, queryOf(exchange.search)),
-      body: await bodyOf(deps, { name, incoming, caller }),
+      body: await bodyOf(deps, { name, exchange, caller }),
     };
     const call = {
       deps,
@@ -73,6 +73,11 @@ export async function serveRoute(deps: HttpDeps, served: Served): Promise<Reply>
     const labels = { method: route.method, route: route.path };
     deps.metrics.requestSeconds.observe(labels, (deps.clock.monotonicMs() - startedAt) / 1000);
   }
+}
+
+/** A request or an answer that is not read or written as a whole. */
+function isStreamed({ bodyKind, answers }: Route): boolean {
+  return bodyKind === "stream" || Object.values(answers).some((row) => row?.type !== undefined);
 }
 
 export function outcomeOf(error: unknown): string {
@@ -137,20 +142,20 @@ async function bodyOf(
   { bodies }: HttpDeps,
   request: {
     name: RouteName;
-    incoming: IncomingMessage;
+    exchange: Exchange;
     caller: { identity: Identity; origin: Origin };
   },
 ): Promise<unknown> {
-  const { name, incoming, caller } = request;
+  const { name, exchange, caller } = request;
   const route: Route = routes[name];
   const limits = {
     bytesMax: route.bodyBytesMax ?? bodyBytes.ordinary,
     bodies,
     caller: callerOf(caller),
   };
-  if (route.bodyKind === "bytes") return readBytes(incoming, limits);
+  if (route.bodyKind === "bytes") return readBytes(exchange, limits);
   if (route.body === undefined) return undefined;
-  const text = await readJsonText(incoming, limits);
+  const text = await readJsonText(exchange, limits);
   const keysMax = keysMaxOf(limits.bytesMax);
   const plain = text === undefined ? null : (plainReaders[name]?.(text, keysMax) ?? null);
   if (plain !== null) return plain;

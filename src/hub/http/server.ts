@@ -1,6 +1,7 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import { WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { tlsContext } from "../../runtime/http/tls.ts";
@@ -35,6 +36,14 @@ type HttpServerDeps = {
   clock: Clock;
   /** Called when an address already has all the connections that it is allowed. */
   onAddressLimit(address: string): void;
+  /** Connections that leave HTTP for another protocol. */
+  upgrades?: Upgrades;
+};
+
+type Upgrades = {
+  /** False: the request is served as if it asked for no upgrade. */
+  isAsked(incoming: IncomingMessage): boolean;
+  upgrade(incoming: IncomingMessage, socket: Duplex, early: Buffer): Promise<void>;
 };
 
 /**
@@ -48,7 +57,8 @@ export class HttpServer implements Service {
   /** The same server, if it uses TLS. */
   readonly #tlsServer: TlsServer | null;
 
-  constructor(answer: Listener, { settings, clock, onAddressLimit }: HttpServerDeps, pair: KeyPair) {
+  constructor(answer: Listener, deps: HttpServerDeps, pair: KeyPair) {
+    const { settings, clock, onAddressLimit, upgrades } = deps;
     this.#late = new LateRequests(clock);
     const listener: Listener = (incoming, outgoing) => {
       // Otherwise a client that keeps calling on one connection would keep a stopping hub busy.
@@ -64,12 +74,16 @@ export class HttpServer implements Service {
       connectionsCheckingInterval: lateCheckMs,
       keepAlive: true,
       keepAliveInitialDelay: silenceMs,
+      shouldUpgradeCallback: (incoming: IncomingMessage) => upgrades?.isAsked(incoming) ?? false,
     };
     this.#settings = settings;
     this.#tlsServer = speaksTls(settings)
       ? createTlsServer({ ...options, ...tlsContext(pair) }, listener)
       : null;
     this.#server = this.#tlsServer ?? createServer(options, listener);
+    this.#server.on("upgrade", (incoming: IncomingMessage, socket: Duplex, early: Buffer) => {
+      void upgrades?.upgrade(incoming, socket, early);
+    });
     this.#server.maxConnections = connectionsMax;
     limitAddresses(this.#server, settings, onAddressLimit);
   }

@@ -224,6 +224,7 @@ const declarations = {
     ),
     default: null,
   },
+  frames: { name: "WRIT_FRAMES", parse: boolean(), default: true },
   publicEvents: { name: "WRIT_PUBLIC_EVENTS", parse: boolean(), default: false },
   logLevel: {
     name: "WRIT_LOG_LEVEL",

@@ -30,7 +30,22 @@ export function connectionTo(url: URL, options: ConnectOptions): FindConnection 
 
 /** Returns at once: what is sent waits in the socket until it is connected. Why: ADR 0113. */
 export function openConnection(url: URL, options: ConnectOptions): HttpConnection {
-  const { clock, connectMs, net, tls, onSocket, onGone } = options;
+  const { clock, connectMs, onGone } = options;
+  const socket = openSocket(url, options);
+  const connected = url.protocol === "https:" ? "secureConnect" : "connect";
+  const connection = new HttpConnection(socket, onGone);
+  socket.once(connected, () => {
+    connection.isConnected = true;
+  });
+  if (connectMs === undefined) return connection;
+  const timer = clock.setTimer(() => connection.destroy(`no connection within ${connectMs} ms`), connectMs);
+  socket.once(connected, () => timer.cancel());
+  socket.once("close", () => timer.cancel());
+  return connection;
+}
+
+/** A socket that is being connected to the server of a URL, with TLS if the URL says so. */
+export function openSocket(url: URL, { net, tls, onSocket }: ConnectOptions): Socket {
   const isTls = url.protocol === "https:";
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   const address = { host, port: Number(url.port) || (isTls ? 443 : 80), ...net };
@@ -44,13 +59,5 @@ export function openConnection(url: URL, options: ConnectOptions): HttpConnectio
     : connect(address);
   socket.setNoDelay(true);
   onSocket?.(socket);
-  const connection = new HttpConnection(socket, onGone);
-  socket.once(isTls ? "secureConnect" : "connect", () => {
-    connection.isConnected = true;
-  });
-  if (connectMs === undefined) return connection;
-  const timer = clock.setTimer(() => connection.destroy(`no connection within ${connectMs} ms`), connectMs);
-  socket.once(isTls ? "secureConnect" : "connect", () => timer.cancel());
-  socket.once("close", () => timer.cancel());
-  return connection;
+  return socket;
 }

@@ -38,7 +38,8 @@ export function requestBytes({ method, host, path, headers, body }: RequestHead 
   return [all];
 }
 
-function unsendable(what: string): WritError {
+/** A request that would not be read as it was meant. */
+export function unsendable(what: string): WritError {
   return new WritError(
     "CONFIG_INVALID",
     `${what} of a request contains a character that HTTP does not allow`,

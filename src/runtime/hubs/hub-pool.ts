@@ -5,6 +5,7 @@ import { ConnectionFailure } from "../http/connection-failure.ts";
 import { ConnectionPool } from "../http/connection-pool.ts";
 import { connectionTo, connectMsMax } from "../http/open-connection.ts";
 import type { FindConnection } from "../http/open-request.ts";
+import { CallPath } from "../wire/call-path.ts";
 import { hubAddressesMax, joinPath, listHubAddresses, parseHubAddress } from "./hub-address.ts";
 import { HubChoice } from "./hub-choice.ts";
 import { HubPulse } from "./hub-pulse.ts";
@@ -17,8 +18,10 @@ export type HubPoolOptions = {
   /** PEM of the authority that signed the hubs' certificates. */
   ca?: string | undefined;
   allowInsecure?: boolean | undefined;
-  /** How many calls can be on their way to one hub at once. */
+  /** How many calls can be on their way to one hub at once over HTTP. */
   connectionsMax?: number;
+  /** Whether calls may go in frames on one upgraded connection (default: they do, where the hub accepts that). */
+  frames?: boolean | undefined;
   /** How long a call tries all hubs again and again, if it may be repeated (default: it tries each once). */
   patienceMs?: number | undefined;
   clock?: Clock | undefined;
@@ -37,7 +40,7 @@ export type HubMove = {
 /** One hub and the connections to it. */
 export type PooledHub = {
   url: URL;
-  calls: ConnectionPool;
+  calls: CallPath;
   /** A stream holds its connection for hours; in the shared pool it would starve the short calls. */
   streamConnection: FindConnection;
   /** Only with several hubs. */
@@ -238,15 +241,17 @@ function addressOf({ url }: PooledHub): string {
 }
 
 function openHub(address: string, options: HubPoolOptions, failed: () => void): PooledHub {
-  const { allowInsecure = false, ca, connectionsMax = connectionsMaxDefault, clock = systemClock } = options;
+  const { allowInsecure = false, ca, connectionsMax = connectionsMaxDefault } = options;
+  const { clock = systemClock, random = Math.random, frames: mayUpgrade = true } = options;
   const url = parseHubAddress(address, { allowInsecure });
   const tls = { ca, minVersion: "TLSv1.3" } as const;
+  const pool = new ConnectionPool({ url, tls, connectionsMax });
   return {
     url,
     failed,
     isProven: true,
     pulse: undefined,
-    calls: new ConnectionPool({ url, tls, connectionsMax }),
+    calls: new CallPath({ url, tls, clock, random, pool, mayUpgrade }),
     streamConnection: connectionTo(url, { clock, tls, connectMs: connectMsMax }),
   };
 }

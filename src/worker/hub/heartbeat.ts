@@ -18,7 +18,7 @@ import type { KeeperMessage, KeptLease, LeaseChange } from "./lease-keeper.ts";
 type WorkerStatus = "active" | "draining";
 
 export type HeartbeatThreadData = {
-  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure" | "userAgent">;
+  connection: Pick<HttpClientOptions, "baseUrls" | "token" | "ca" | "allowInsecure" | "frames" | "userAgent">;
   workerId: string;
   bootId: string;
   heartbeatMs: number;

@@ -1,21 +1,24 @@
 import type { IncomingMessage } from "node:http";
 import { WritError } from "../../../core/errors.ts";
+import type { Exchange } from "../exchange.ts";
 import type { OpenBodies } from "./open-bodies.ts";
 
+type SentBody = Pick<Exchange, "incoming" | "via">;
 type BodyLimits = { bytesMax: number; bodies: OpenBodies; caller: string };
 
 /**
  * The body as bytes, never more than allowed: a body that announces a larger length is refused before a byte is read.
  */
-export async function readBytes(incoming: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+export async function readBytes({ incoming, via }: SentBody, limits: BodyLimits): Promise<Buffer> {
   const { bytesMax } = limits;
-  const announced = incoming.headers["content-length"];
+  const announced = "body" in via ? via.body.length : incoming.headers["content-length"];
   if (announced !== undefined && Number(announced) > bytesMax) throw tooLarge(bytesMax);
   const encoding = incoming.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
     throw new WritError("UNSUPPORTED_MEDIA_TYPE", `the body must not be compressed (${encoding})`);
   }
-  const chunks = await collect(incoming, limits);
+  if ("body" in via) return via.body;
+  const chunks = await collect(via.incoming, limits);
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
@@ -48,13 +51,10 @@ function collect(incoming: IncomingMessage, { bytesMax, bodies, caller }: BodyLi
 export const hungUp = new WritError("HTTP_ERROR", "the client has hung up");
 
 /** The text of a JSON body, or undefined if there is no body. */
-export async function readJsonText(
-  incoming: IncomingMessage,
-  limits: BodyLimits,
-): Promise<string | undefined> {
-  const bytes = await readBytes(incoming, limits);
+export async function readJsonText(exchange: SentBody, limits: BodyLimits): Promise<string | undefined> {
+  const bytes = await readBytes(exchange, limits);
   if (bytes.length === 0) return undefined;
-  checkType(incoming.headers["content-type"] ?? "");
+  checkType(exchange.incoming.headers["content-type"] ?? "");
   return decode(bytes);
 }
 

@@ -1,7 +1,7 @@
 import { openObject, type ReadableObject } from "../../use-cases/files/read-object.ts";
 import { uploadProgress } from "../../use-cases/files/receive-upload.ts";
 import { type Answer, type Call, written } from "../call.ts";
-import { type Exchange, headerOf } from "../exchange.ts";
+import { type Exchange, headerOf, overHttp } from "../exchange.ts";
 import { parseRange } from "../streams/stream-output.ts";
 import { drained, endAnswer } from "./drained.ts";
 import { ticketOf } from "./ticket-of.ts";
@@ -35,7 +35,7 @@ export async function getObject(call: Call<"getObject">): Promise<Answer<"getObj
 }
 
 async function send(
-  { deps: { clock }, exchange: { outgoing } }: Call<"getObject">,
+  { deps: { clock }, exchange }: Call<"getObject">,
   object: ReadableObject,
   {
     start,
@@ -44,6 +44,7 @@ async function send(
     headers,
   }: { start: number; end: number; status: 200 | 206; headers: Record<string, string> },
 ): Promise<Answer<"getObject">> {
+  const { outgoing } = overHttp(exchange);
   outgoing.writeHead(status, headers);
   for await (const piece of object.read(start, end)) {
     if (outgoing.destroyed) break;
@@ -53,11 +54,8 @@ async function send(
   return { status, body: written };
 }
 
-function head(
-  { outgoing }: Exchange,
-  status: 200 | 206,
-  headers: Record<string, string>,
-): Answer<"getObject"> {
+function head(exchange: Exchange, status: 200 | 206, headers: Record<string, string>): Answer<"getObject"> {
+  const { outgoing } = overHttp(exchange);
   outgoing.writeHead(status, { "Content-Type": "application/octet-stream", ...headers });
   outgoing.end();
   return { status, body: written };

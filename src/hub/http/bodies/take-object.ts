@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { invalidArgument, WritError } from "../../../core/errors.ts";
 import { receiveUpload } from "../../use-cases/files/receive-upload.ts";
 import type { Answer, Call } from "../call.ts";
+import { overHttp } from "../exchange.ts";
 import type { OpenBodies } from "./open-bodies.ts";
 import { hungUp } from "./read-body.ts";
 import { ticketOf } from "./ticket-of.ts";
@@ -12,7 +13,7 @@ import { ticketOf } from "./ticket-of.ts";
  */
 export async function putObject(call: Call<"putObject">): Promise<Answer<"putObject">> {
   const { deps, identity, origin, exchange } = call;
-  const { incoming } = exchange;
+  const { incoming } = overHttp(exchange);
   const ticket = ticketOf(call);
   const encoding = incoming.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {

@@ -27,7 +27,7 @@ import { plainFields } from "../../use-cases/workers/plain-fields.ts";
 import { refuseClaim } from "../../use-cases/workers/refuse-claim.ts";
 import { signBatch, signClaim } from "../../use-cases/workers/sign-claim.ts";
 import { type Call, done, type Handlers, written } from "../call.ts";
-import { type Exchange, headerOf, refuseHead } from "../exchange.ts";
+import { type Exchange, headerOf, overHttp, refuseHead } from "../exchange.ts";
 import { sseHeaders, ssePing, stillAllowed } from "../streams/stream-events.ts";
 
 export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
@@ -62,7 +62,7 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
     await findActingWorker(deps, { identity, workerId: params.id });
     const isAllowed = stillAllowed(call);
     const onEnd = await admitCommandStream(deps, { identity, origin, workerId: params.id });
-    const stream = deps.streams.open(exchange.outgoing, {
+    const stream = deps.streams.open(overHttp(exchange).outgoing, {
       headers: sseHeaders,
       ping: ssePing,
       onEnd,

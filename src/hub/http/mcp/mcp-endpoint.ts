@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { bodyBytes } from "../../../contract/routes/route.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
@@ -14,7 +13,7 @@ import type { Endpoint } from "../app.ts";
 import { keysMaxOf, readJsonText } from "../bodies/read-body.ts";
 import type { HttpDeps } from "../call.ts";
 import { checkSite, credentialsOf, hubUrlOf, originOf } from "../credentials.ts";
-import { type Exchange, headerOf } from "../exchange.ts";
+import { type Exchange, headerOf, type RequestHead } from "../exchange.ts";
 import type { Reply } from "../reply.ts";
 import type { Router } from "../router.ts";
 import { anonymous, hangUpSignal } from "../serve-route.ts";
@@ -63,7 +62,7 @@ type Caller = { identity: Identity; origin: Origin; allowed: Allowance };
 async function answer(deps: HttpDeps, exchange: Exchange, caller: Caller): Promise<Reply> {
   const { incoming } = exchange;
   const limits = { bytesMax: bodyBytes.ordinary, bodies: deps.bodies, caller: callerOf(caller) };
-  const text = await readJsonText(incoming, limits);
+  const text = await readJsonText(exchange, limits);
   const body = text === undefined ? undefined : parseJson(text, { keysMax: keysMaxOf(limits.bytesMax) });
   if (Array.isArray(body)) {
     // One call would be many, and would count as one.
@@ -86,7 +85,7 @@ async function answer(deps: HttpDeps, exchange: Exchange, caller: Caller): Promi
 }
 
 /** Only what the protocol reads: no credential goes further than this. */
-function headersOf(exchange: Exchange, { headers }: IncomingMessage): Record<string, string> {
+function headersOf(exchange: Exchange, { headers }: RequestHead): Record<string, string> {
   const names = Object.keys(headers).filter((name) => /^(?:accept|content-type|mcp-[a-z-]+)$/.test(name));
   return Object.fromEntries(names.map((name) => [name, headerOf(exchange, name) ?? ""]));
 }

@@ -7,7 +7,7 @@ import { findJob } from "../../use-cases/jobs/find-job.ts";
 import { visibleTo } from "../../use-cases/jobs/list-jobs.ts";
 import { hubEvent, liveEvent } from "../../views/event-view.ts";
 import { type Answer, type Call, written } from "../call.ts";
-import { headerOf, refuseHead } from "../exchange.ts";
+import { headerOf, overHttp, refuseHead } from "../exchange.ts";
 
 export const sseHeaders = {
   "Content-Type": "text/event-stream; charset=utf-8",
@@ -26,7 +26,7 @@ export async function streamEvents(call: Call<"streamEvents">): Promise<Answer<"
   const lastEventId = parseLastEventId(headerOf(exchange, "last-event-id"));
   const canResume = lastEventId === null || (await deps.feed.canResume(lastEventId));
   const onEnd = await admitEventStream(deps, { identity, origin });
-  const stream = deps.streams.open(exchange.outgoing, {
+  const stream = deps.streams.open(overHttp(exchange).outgoing, {
     headers: sseHeaders,
     onEnd,
     ping: ssePing,

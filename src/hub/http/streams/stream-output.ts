@@ -3,7 +3,7 @@ import { admitOutputStream } from "../../use-cases/access/admit-stream.ts";
 import { type Output, openOutput } from "../../use-cases/jobs/read-output.ts";
 import { drained, endAnswer } from "../bodies/drained.ts";
 import { type Answer, type Call, written } from "../call.ts";
-import { headerOf, refuseHead } from "../exchange.ts";
+import { headerOf, overHttp, refuseHead } from "../exchange.ts";
 import { stillAllowed } from "./stream-events.ts";
 
 /** Sends one stream of one attempt: the existing bytes, a range of them, or all bytes as they are written. */
@@ -28,7 +28,7 @@ async function follow(
   refuseHead(exchange);
   await refuseUnreadable(output, offset);
   const onEnd = await admitOutputStream(deps, { identity, origin });
-  const stream = deps.streams.open(exchange.outgoing, {
+  const stream = deps.streams.open(overHttp(exchange).outgoing, {
     headers: headersOf(output),
     onEnd,
     isWhole: true,
@@ -42,7 +42,7 @@ async function follow(
       if (stream.signal.aborted) return;
       deps.failures.warn(error, "following an output failed");
       // A normal end would make the output look complete.
-      exchange.outgoing.destroy();
+      overHttp(exchange).outgoing.destroy();
     }
   };
   void pump();
@@ -50,11 +50,12 @@ async function follow(
 }
 
 async function send(
-  { deps, exchange: { outgoing } }: Call<"readOutput">,
+  { deps, exchange }: Call<"readOutput">,
   output: Output,
   part: { start: number; end: number; isPart: boolean },
 ): Promise<Answer<"readOutput">> {
   const { start, end, isPart } = part;
+  const { outgoing } = overHttp(exchange);
   const headers: Record<string, string> = {
     ...headersOf(output),
     "Accept-Ranges": "bytes",

@@ -38,6 +38,17 @@ export function createMetrics(version: string) {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
       registers,
     }),
+    frameConnections: new Gauge({
+      name: "writ_frame_connections",
+      help: "Connections whose requests come in frames",
+      registers,
+    }),
+    frameCloses: new Counter({
+      name: "writ_frame_connections_closed_total",
+      help: "Connections with frames that have ended, by reason",
+      labelNames: ["reason"],
+      registers,
+    }),
     submitted: new Counter({ name: "writ_jobs_submitted_total", help: "Jobs accepted", registers }),
     claimed: new Counter({ name: "writ_jobs_claimed_total", help: "Leases given", registers }),
     finished: new Counter({
