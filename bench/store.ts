@@ -1,12 +1,12 @@
 import { randomFillSync } from "node:crypto";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { orderedUuids } from "../src/core/ids.ts";
 import { emptySha256 } from "../src/signing/receipt.ts";
 import { receiptText } from "../src/signing/receipt-text.ts";
 import type { ActName } from "../src/store/act-names.ts";
-import { framedDriver } from "../src/store/framed/framed-driver.ts";
 import { Database } from "../src/store/sqlite/database/database.ts";
 import { sqliteDriver } from "../src/store/sqlite/sqlite-driver.ts";
 import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
@@ -17,15 +17,24 @@ import { figure, median } from "./_figures.ts";
 import { readOptions } from "./_options.ts";
 
 /**
- * The two stores in a SQLite file side by side, each in this thread and without messages: submissions in groups of 16 and batches of
- * 1,000, claims and ends in batches of 50 and of 256. CPU time is that of the process for each job, with the commits. The rounds
- * of the two take turns. Why: ADR 0116.
- * Usage: npm run bench -- store [receipts] [--jobs N] [--rounds N]   With receipts, every attempt ends with one.
+ * The store of a SQLite file in this thread and without messages: submissions in groups of 16 and batches of 1,000, claims and ends
+ * in batches of 50 and of 256. CPU time is that of the process for each job, with the commits. With the folder of another checkout,
+ * its store is measured too, and the rounds of the two take turns. Why: ADR 0116.
+ * Usage: npm run bench -- store [receipts] [FOLDER] [--jobs N] [--rounds N]   With receipts, every attempt ends with one.
  */
 const options = readOptions();
 const jobs = options.jobs ?? 8_000;
 const hasReceipts = options.positionals.includes("receipts");
 const newId = orderedUuids(() => randomFillSync(new Uint8Array(16)));
+
+const other = options.positionals.find((word) => word.includes("/"));
+
+/** The parts of a store that are measured; those of another checkout have the same names. */
+type Parts = {
+  Database: typeof Database;
+  sqliteDriver: typeof sqliteDriver;
+  commitGroup: typeof commitGroup;
+};
 
 type StoreCall = { act: ActName; input: unknown };
 type Rival = {
@@ -40,7 +49,8 @@ type Rival = {
 };
 
 const folder = mkdtempSync(join(tmpdir(), "writ-bench-store-"));
-const rivals = [rival("rows", sqliteDriver), rival("frames", framedDriver)];
+const rivals = [rival("here", { Database, sqliteDriver, commitGroup })];
+if (other !== undefined) rivals.push(rival("there", await partsIn(other)));
 const scene = new Scene({} as StoreUnderTest, { onCommit: () => () => {} } as unknown as Store);
 for (let round = 0; round <= options.rounds; round++)
   for (const each of round % 2 === 0 ? rivals : rivals.toReversed()) run(each, round > 0);
@@ -51,10 +61,19 @@ for (const { name, path, close } of rivals) {
 }
 rmSync(folder, { recursive: true, force: true });
 
-function rival(name: string, driver: typeof sqliteDriver | typeof framedDriver): Rival {
+async function partsIn(checkout: string): Promise<Parts> {
+  const load = async (path: string): Promise<Partial<Parts>> =>
+    import(pathToFileURL(join(resolve(checkout), "src/store/sqlite", path)).href);
+  const parts = await Promise.all(
+    ["database/database.ts", "sqlite-driver.ts", "thread/group-commit.ts"].map(load),
+  );
+  return Object.assign({}, ...parts) as Parts;
+}
+
+function rival(name: string, { Database, sqliteDriver, commitGroup }: Parts): Rival {
   const path = join(folder, `${name}.db`);
   const settings = { path, macKey, busyTimeoutMs: 0, failpointModule: null };
-  const database = new Database(driver as typeof sqliteDriver, settings, () => {});
+  const database = new Database(sqliteDriver, settings, () => {});
   const spent = { cpuUs: 0, ms: 0 };
   const commit = (calls: StoreCall[]) => {
     let requests = calls.map(({ act, input }, id) => ({ id, act, input }));
@@ -154,14 +173,17 @@ function note({ found }: Rival, name: string, value: number): void {
 }
 
 function report(): void {
-  const [rows, frames] = rivals as [Rival, Rival];
-  for (const [name, before] of rows.found) {
-    const after = frames.found.get(name)!;
+  const [here, there] = rivals as [Rival, Rival?];
+  for (const [name, values] of here.found) {
     const unit = name.endsWith("rate") ? "jobs/s" : "µs";
-    const ratio = median(before.map((value, index) => value / after[index]!));
-    figure(name, median(after), unit, {
-      rows: Math.round(median(before) * 10) / 10,
-      rows_divided_by_frames: Math.round(ratio * 100) / 100,
-    });
+    const before = there?.found.get(name);
+    if (before === undefined) figure(name, median(values), unit);
+    else {
+      const ratio = median(before.map((value, index) => value / values[index]!));
+      figure(name, median(values), unit, {
+        there: Math.round(median(before) * 10) / 10,
+        there_divided_by_here: Math.round(ratio * 100) / 100,
+      });
+    }
   }
 }

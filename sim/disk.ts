@@ -2,21 +2,14 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openKeyRing } from "../src/signing/key-ring.ts";
 import type { NewToken } from "../src/store/access-store.ts";
+import type { Context } from "../src/store/sqlite/context.ts";
 import { Database } from "../src/store/sqlite/database/database.ts";
-import type { FileForm } from "../src/store/sqlite/forms/file-form.ts";
-import { loadDriver, loadReadActs } from "../src/store/sqlite/forms/load-form.ts";
+import { sqliteDriver } from "../src/store/sqlite/sqlite-driver.ts";
 import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
-import type { GroupContext } from "../src/store/sqlite/thread/group-driver.ts";
 import { epochMs } from "./world.ts";
 
-/** What writes and reads a database of one form. */
-type Drivers = {
-  driver: Awaited<ReturnType<typeof loadDriver>>;
-  reads: Awaited<ReturnType<typeof loadReadActs>>;
-};
-
 /** What outlives every process of a schedule: the database of the hub and whether there is room for more. */
-export type Disk = Drivers & {
+export type Disk = {
   readonly home: string;
   readonly database: string;
   readonly macKey: Buffer;
@@ -25,31 +18,25 @@ export type Disk = Drivers & {
 };
 
 /** A home with keys and an empty database, which every schedule begins with a copy of. */
-export type HomeTemplate = Drivers & { dir: string; macKey: Buffer; remove(): void };
+export type HomeTemplate = { dir: string; macKey: Buffer; remove(): void };
 
-export async function makeTemplate(
-  parent: string,
-  { form, tokens }: { form: FileForm; tokens: readonly NewToken[] },
-): Promise<HomeTemplate> {
-  const [driver, reads] = [await loadDriver(form), await loadReadActs(form)];
+export function makeTemplate(parent: string, tokens: readonly NewToken[]): HomeTemplate {
   const dir = mkdtempSync(join(parent, "writ-sim-"));
   const { macKey } = openKeyRing(join(dir, "keys"), { nowMs: epochMs });
-  const database = new Database(driver, settingsOf(join(dir, "empty.sqlite"), macKey), () => {});
+  const database = new Database(sqliteDriver, settingsOf(join(dir, "empty.sqlite"), macKey), () => {});
   // One by one: a group ends when its time is over.
   for (const token of tokens)
     commitGroup(database, [{ id: 1, act: "createToken", input: { token, origin: null } }]);
   database.close();
-  return { driver, reads, dir, macKey, remove: () => rmSync(dir, { recursive: true, force: true }) };
+  return { dir, macKey, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
 /** All schedules share the keys and the folders, in which none of them keeps anything. */
-export function freshDisk({ driver, reads, dir, macKey }: HomeTemplate): Disk {
+export function freshDisk({ dir, macKey }: HomeTemplate): Disk {
   const own = mkdtempSync(join(dir, "run-"));
   const database = join(own, "writ.sqlite");
   copyFileSync(join(dir, "empty.sqlite"), database);
   return {
-    driver,
-    reads,
     home: dir,
     database,
     macKey,
@@ -59,8 +46,8 @@ export function freshDisk({ driver, reads, dir, macKey }: HomeTemplate): Disk {
 }
 
 /** Opens the database as the hub's thread does, in this thread. */
-export function openDatabase(disk: Disk): Database<GroupContext> {
-  return new Database(disk.driver, settingsOf(disk.database, disk.macKey), (name) => {
+export function openDatabase(disk: Disk): Database<Context> {
+  return new Database(sqliteDriver, settingsOf(disk.database, disk.macKey), (name) => {
     if (disk.isFull && name.endsWith(".beforeCommit")) throw diskFull();
   });
 }

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
-import { newFormDefault } from "../src/store/sqlite/forms/file-form.ts";
 import { defects, noDefect } from "./defects.ts";
 import { planOf, type Step, stepText } from "./plan.ts";
 import { type Outcome, runSchedule, type Stage } from "./schedule.ts";
@@ -12,10 +11,9 @@ import { openStage } from "./stage.ts";
 /**
  * Plays schedules of jobs and faults on the hub, its store and its workers, all in this process and in the world's own
  * time. The same seed gives the same schedule, to the last event.
- * Usage: npm run sim -- [--schedules N] [--seed S] [--form rows|frames] [--story] [--defect NAME | --self-test]
+ * Usage: npm run sim -- [--schedules N] [--seed S] [--story] [--defect NAME | --self-test]
  */
-const usage =
-  "usage: npm run sim -- [--schedules N] [--seed S] [--form rows|frames] [--story] [--defect NAME | --self-test]";
+const usage = "usage: npm run sim -- [--schedules N] [--seed S] [--story] [--defect NAME | --self-test]";
 const schedulesMax = 10_000_000;
 const shrinkTriesMax = 300;
 const progressEvery = 1_000;
@@ -24,7 +22,6 @@ const { values } = parseArgs({
   options: {
     schedules: { type: "string", default: "1000" },
     seed: { type: "string", default: "1" },
-    form: { type: "string", default: newFormDefault },
     story: { type: "boolean", default: false },
     defect: { type: "string" },
     "self-test": { type: "boolean", default: false },
@@ -32,15 +29,11 @@ const { values } = parseArgs({
 });
 const schedules = numberOf("--schedules", values.schedules);
 const firstSeed = numberOf("--seed", values.seed);
-const { form } = values;
-if (form !== "rows" && form !== "frames")
-  stop(`--form: ${JSON.stringify(form)} is not a form of the database; use rows or frames`);
 if (values.defect !== undefined && !Object.hasOwn(defects, values.defect))
   stop(`--defect: ${JSON.stringify(values.defect)} is none; use one of: ${Object.keys(defects).join("; ")}`);
 
 // What is written belongs to one schedule and is never needed again, so it need not reach a disk.
-const hasTerms = form === "frames";
-const stage = await openStage(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), form);
+const stage = await openStage(existsSync("/dev/shm") ? "/dev/shm" : tmpdir());
 try {
   process.exitCode = values["self-test"] ? await testItself(stage) : await search(stage);
 } finally {
@@ -55,7 +48,7 @@ async function search(stage: Stage): Promise<number> {
   const digest = createHash("sha256");
   for (let played = 0; played < schedules; played++) {
     const seed = firstSeed + played;
-    const outcome = await runSchedule(stage, { seed, plan: planOf(seed, { hasTerms }), defect });
+    const outcome = await runSchedule(stage, { seed, plan: planOf(seed), defect });
     total.jobs += outcome.jobs;
     total.events += outcome.events;
     digest.update(outcome.story.join("\n"));
@@ -76,7 +69,7 @@ async function search(stage: Stage): Promise<number> {
 async function tellBroken(stage: Stage, { seed, broken }: { seed: number; broken: string }): Promise<number> {
   const defect = values.defect === undefined ? noDefect : defects[values.defect]!;
   const play = (plan: readonly Step[]): Promise<Outcome> => runSchedule(stage, { seed, plan, defect });
-  const whole = planOf(seed, { hasTerms });
+  const whole = planOf(seed);
   const short = await shrink(whole, async (plan) => (await play(plan)).broken !== null, shrinkTriesMax);
   const { story } = await play(short);
   console.log(`seed ${seed}: ${broken}`);
@@ -84,7 +77,7 @@ async function tellBroken(stage: Stage, { seed, broken }: { seed: number; broken
   for (const step of short) console.log(`  ${(step.atMs / 1000).toFixed(3)} s  ${stepText(step)}`);
   console.log(`\nwhat happens then:\n${story.join("\n")}`);
   console.log(
-    `\nagain: npm run sim -- --schedules 1 --seed ${seed} --form ${form}${values.defect ? ` --defect ${JSON.stringify(values.defect)}` : ""}`,
+    `\nagain: npm run sim -- --schedules 1 --seed ${seed}${values.defect ? ` --defect ${JSON.stringify(values.defect)}` : ""}`,
   );
   return 1;
 }
@@ -95,7 +88,7 @@ async function testItself(stage: Stage): Promise<number> {
   for (const [name, defect] of Object.entries(defects)) {
     let found: string | null = null;
     for (let seed = firstSeed; seed < firstSeed + schedules && found === null; seed++) {
-      const { broken } = await runSchedule(stage, { seed, plan: planOf(seed, { hasTerms }), defect });
+      const { broken } = await runSchedule(stage, { seed, plan: planOf(seed), defect });
       if (broken !== null) found = `found by schedule ${seed - firstSeed + 1}: ${broken.split("\n")[0]}`;
     }
     if (found === null) missed++;

@@ -41,7 +41,7 @@ const troubles: readonly CallTrouble[] = [
 const clockMsMax = 12_000;
 
 /** Some jobs, and some things that go wrong while they run: few in most schedules, many in some. */
-export function planOf(seed: number, { hasTerms }: { hasTerms: boolean }): Step[] {
+export function planOf(seed: number): Step[] {
   const random = seededRandom(seed ^ 0x9e3779b9);
   const atMs = (): number => random.between(0, roughMs);
   const who = (): string => random.pick(["hub", "client", ...workerIds]);
@@ -49,9 +49,7 @@ export function planOf(seed: number, { hasTerms }: { hasTerms: boolean }): Step[
   const jobCount = random.between(1, 8);
   for (let number = 1; number <= jobCount; number++) {
     const name = `request ${number}`;
-    const drawn = jobOf(name, random);
-    // A file of rows keeps no terms.
-    const job = hasTerms ? drawn : { ...drawn, retry: null };
+    const job = jobOf(name, random);
     const submitAtMs = random.between(0, roughMs / 2);
     steps.push({ kind: "submit", atMs: submitAtMs, job });
     const later = (): number => submitAtMs + random.between(50, 6_000);

@@ -4,7 +4,6 @@ import { prepareHome } from "../src/hub/home/first-start.ts";
 import { loadHubSettings } from "../src/hub/settings/settings.ts";
 import { openKeyRing } from "../src/signing/key-ring.ts";
 import { sha256Hex } from "../src/signing/mac.ts";
-import type { FileForm } from "../src/store/sqlite/forms/file-form.ts";
 import { openWorkerKey } from "../src/worker/worker-key.ts";
 import { makeTemplate } from "./disk.ts";
 import { workerIds } from "./plan.ts";
@@ -20,7 +19,7 @@ const env = {
 };
 
 /** Makes what all schedules share: keys, settings, tokens, and a database without jobs. */
-export async function openStage(parent: string, form: FileForm): Promise<Stage> {
+export async function openStage(parent: string): Promise<Stage> {
   const client = "sk_user_simulated_simulated_simulated";
   const worker = (workerId: string): string => `sk_worker_simulated_${workerId}_simulated`;
   const tokens = [
@@ -33,7 +32,7 @@ export async function openStage(parent: string, form: FileForm): Promise<Stage> 
       workerId,
     })),
   ];
-  const template = await makeTemplate(parent, { form, tokens });
+  const template = makeTemplate(parent, tokens);
   await prepareHome(template.dir);
   for (const workerId of workerIds) {
     const dir = join(template.dir, workerId);

@@ -1,10 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { type ActName, isRead } from "../src/store/act-names.ts";
-import { idBytes } from "../src/store/framed/jobs/job-entry.ts";
-import { flushedReads } from "../src/store/framed/thread/flushed-reads.ts";
+import type { Context } from "../src/store/sqlite/context.ts";
 import type { Database } from "../src/store/sqlite/database/database.ts";
+import { idBytes } from "../src/store/sqlite/jobs/job-entry.ts";
+import { readActs } from "../src/store/sqlite/reads/read-acts.ts";
+import { flushedReads } from "../src/store/sqlite/thread/flushed-reads.ts";
 import { commitGroup } from "../src/store/sqlite/thread/group-commit.ts";
-import type { GroupContext } from "../src/store/sqlite/thread/group-driver.ts";
 import { Reader } from "../src/store/sqlite/thread/reader.ts";
 import { StoreProxy } from "../src/store/sqlite/thread/store-proxy.ts";
 import type { Batch, ReadAnswer, Request, ToThread } from "../src/store/sqlite/thread/wire.ts";
@@ -42,8 +43,8 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
     busyTimeoutMs: 0,
     failpointModule: null,
   };
-  const opened = { file: database.file, form: database.driver.form };
-  const reader = new Reader(disk.reads, { ...readerSettings, ...opened }, () => {});
+  const opened = { file: database.file };
+  const reader = new Reader(readActs, { ...readerSettings, ...opened }, () => {});
   let isTimed = false;
   let commits = 0;
   let isResting = false;
@@ -86,7 +87,7 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
     requests.map((request) => ({ kind: "read" as const, answer: reader.answer(request) })),
   );
   return {
-    store: writes.store(opened.form === "frames" ? flushedReads(writes, reads) : reads),
+    store: writes.store(flushedReads(writes, reads)),
     begin: () => {
       isTimed = true;
     },
@@ -101,10 +102,9 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
     },
     edit: (statement, ...values) => {
       // What is to be edited must be in the file, and in frames an id is its bytes.
-      if (opened.form === "frames") flush();
-      const asStored = (value: string) => (opened.form === "frames" ? (idBytes(value) ?? value) : value);
+      flush();
       const file = new DatabaseSync(disk.database);
-      file.prepare(statement).run(...values.map(asStored));
+      file.prepare(statement).run(...values.map((value) => idBytes(value) ?? value));
       file.close();
     },
     crash: () => {
@@ -114,7 +114,7 @@ export function openSimStore(world: World, life: Life, disk: Disk): SimStore {
   };
 }
 
-function allGroups(database: Database<GroupContext>, requests: Request[]): ({ kind: "batch" } & Batch)[] {
+function allGroups(database: Database<Context>, requests: Request[]): ({ kind: "batch" } & Batch)[] {
   const batches: ({ kind: "batch" } & Batch)[] = [];
   for (let next = 0; next < requests.length; ) {
     const { batch, taken } = commitGroup(database, requests.slice(next));

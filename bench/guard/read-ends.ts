@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { ReadContext } from "../../src/store/framed/reads/read-context.ts";
-import { readEvents } from "../../src/store/framed/reads/read-events.ts";
 import { Connection } from "../../src/store/sqlite/database/connection.ts";
+import { ReadContext } from "../../src/store/sqlite/reads/read-context.ts";
+import { readEvents } from "../../src/store/sqlite/reads/read-events.ts";
 
 /** Reads the log of a hub beside it, because a question to the hub would be counted. */
 export type Ends = {

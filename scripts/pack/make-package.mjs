@@ -31,7 +31,6 @@ const copied = [
   "templates",
   "src/jobs",
   "src/store/postgres/database/migrations",
-  "src/store/framed/migrations",
   "src/store/sqlite/database/migrations",
 ];
 const say = (line) => process.stderr.write(`writ: ${line}\n`);

@@ -79,8 +79,7 @@ export const innerWalls: InnerWall[] = [
   { from: "src/hub/use-cases/", never: ["src/hub/http/", "src/hub/rpc/"] },
   { from: "src/hub/use-cases/jobs/", never: ["src/hub/use-cases/workers/"] },
   { from: "src/hub/use-cases/workers/", never: ["src/hub/use-cases/jobs/"] },
-  // The two stores in a SQLite file share its threads, its connection and what they do alike.
-  { from: "src/store/", but: ["src/store/sqlite/", "src/store/framed/"], never: ["src/store/sqlite/"] },
+  { from: "src/store/", but: ["src/store/sqlite/"], never: ["src/store/sqlite/"] },
   { from: "src/store/", but: ["src/store/postgres/"], never: ["src/store/postgres/"] },
   // Where outputs and files are kept is chosen at the start of the hub; nothing else in it knows of paths.
   ...["use-cases", "views", "services", "http", "rpc"].map((folder) => ({

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newestSchema } from "../../src/store/database/schema-steps.ts";
-import { framedSteps } from "../../src/store/framed/framed-steps.ts";
 import { planMigration } from "../../src/store/sqlite/database/plan-migration.ts";
+import { sqliteSteps } from "../../src/store/sqlite/database/schema-steps.ts";
 import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { describeOldHome } from "./describe-old-home.ts";
 import { openOldHome, schemasOfHomes } from "./old-home.ts";
@@ -10,8 +10,8 @@ import { testOldBackup } from "./test-old-backup.ts";
 
 /** Those of files of rows, from version 0.1.0 to the last. */
 const ofRows = [25, 26, 27, 28];
-const firstOfFrames = framedSteps()[0]!.version;
-const newest = newestSchema(framedSteps());
+const firstOfFrames = sqliteSteps()[0]!.version;
+const newest = newestSchema(sqliteSteps());
 
 test("there is a home of every schema since version 0.1.0 and before the newest", () => {
   const ofFrames = Array.from({ length: newest - firstOfFrames }, (_, index) => firstOfFrames + index);

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { migrate } from "../../src/store/framed/schema.ts";
 import { Connection as PostgresConnection } from "../../src/store/postgres/connection/connection.ts";
 import { migrate as migratePostgres } from "../../src/store/postgres/database/migrate.ts";
 import { Connection } from "../../src/store/sqlite/database/connection.ts";
+import { migrate } from "../../src/store/sqlite/database/migrate.ts";
 import { findPostgres, noPostgres, PostgresCluster, withClient } from "../support/postgres-cluster.ts";
 import { loadDump } from "./load-dump.ts";
 import { openOldHome } from "./old-home.ts";

@@ -1,10 +1,19 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { loadContext } from "../../src/store/sqlite/context.ts";
+import { Connection } from "../../src/store/sqlite/database/connection.ts";
+import { flushRows } from "../../src/store/sqlite/jobs/flush-rows.ts";
+import { connect } from "../../src/store/sqlite/open-in-process.ts";
+import { readActs } from "../../src/store/sqlite/reads/read-acts.ts";
+import { sqliteDriver } from "../../src/store/sqlite/sqlite-driver.ts";
+import { flushedReads } from "../../src/store/sqlite/thread/flushed-reads.ts";
+import { ReadProxy } from "../../src/store/sqlite/thread/read-proxy.ts";
+import { serve } from "../../src/store/sqlite/thread/serve.ts";
+import { serveReads } from "../../src/store/sqlite/thread/serve-reads.ts";
 import type { Store } from "../../src/store/store.ts";
 import { macKey, Scene } from "../store-contract/scene.ts";
 import { sqliteTamper } from "../store-contract/sqlite-tamper.ts";
-import { openWithoutThread } from "../store-contract/sqlite-without-thread.ts";
 import type { StoreUnderTest } from "../store-contract/under-test.ts";
 import type { Stored } from "./verdict.ts";
 
@@ -30,7 +39,7 @@ export class SqliteStage {
 
   /** Makes the database that every scene begins with. */
   async make(): Promise<void> {
-    await (await openWithoutThread({ path: this.#emptyPath, macKey })).close();
+    await (await openAt(this.#emptyPath)).close();
   }
 
   /** A scene on the database as it was at first. */
@@ -42,7 +51,7 @@ export class SqliteStage {
   }
 
   open(): Promise<Store> {
-    return openWithoutThread({ path: this.#path, macKey });
+    return openAt(this.#path);
   }
 
   /** Keeps the files of now, or those of a database whose log is so long that the next commit is followed by a checkpoint. */
@@ -99,22 +108,38 @@ function lengthenLog(path: string): DatabaseSync {
   return database;
 }
 
+/** Rows that are kept back are written when something reads them: by a clock, calls would come at any moment. */
+const withoutRest = { ...sqliteDriver, isUnsettled: () => false };
+
+async function openAt(path: string): Promise<Store> {
+  const settings = { path, macKey, busyTimeoutMs: 5_000, failpointModule: null };
+  const writer = connect((port) => void serve(withoutRest, port, settings));
+  const opened = await writer.opened;
+  const reads = new ReadProxy(() =>
+    connect((port) => void serveReads(readActs, port, { ...settings, ...opened })),
+  );
+  return writer.store(flushedReads(writer, reads));
+}
+
+/** Every table, as it is once the rows are written that follow from the frames. Nothing of that is kept. */
 function rowsOf(path: string): Stored {
-  const database = new DatabaseSync(path, { readOnly: true });
+  const sql = new Connection(path, 5_000);
   try {
-    const names = database
-      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-      .all()
-      .map((row) => String(row["name"]));
-    return Object.fromEntries(names.map((name) => [name, textOf(database, name)]));
+    sql.script("BEGIN IMMEDIATE");
+    flushRows(loadContext(sql, macKey));
+    const names = sql.all<{ name: string }>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
+    );
+    return Object.fromEntries(names.map(({ name }) => [name, textOf(sql, name)]));
   } finally {
-    database.close();
+    if (sql.inTransaction) sql.script("ROLLBACK");
+    sql.close();
   }
 }
 
-function textOf(database: DatabaseSync, table: string): string {
-  const rows = database.prepare(`SELECT * FROM "${table}"`).all();
-  return rows
+function textOf(sql: Connection, table: string): string {
+  return sql
+    .all(`SELECT * FROM "${table}"`)
     .map((row) =>
       JSON.stringify(row, (_, value) =>
         value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value,

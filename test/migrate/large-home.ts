@@ -5,14 +5,14 @@ import { readMacKey } from "../../src/signing/key-files.ts";
 import { emptySha256 } from "../../src/signing/receipt.ts";
 import { receiptText } from "../../src/signing/receipt-text.ts";
 import type { ActName } from "../../src/store/act-names.ts";
-import { framedDriver } from "../../src/store/framed/framed-driver.ts";
 import { Database } from "../../src/store/sqlite/database/database.ts";
+import { sqliteDriver } from "../../src/store/sqlite/sqlite-driver.ts";
 import { commitGroup } from "../../src/store/sqlite/thread/group-commit.ts";
 import type { ClaimedJob, ClaimOutcome, Store } from "../../src/store/store.ts";
 import { failureOf, fenceOf, origin, resultOf, Scene } from "../store-contract/scene.ts";
 import type { StoreUnderTest } from "../store-contract/under-test.ts";
 import { startTestHub, stillEnv } from "../support/hub.ts";
-import { putIntoRows } from "../support/rows-file.ts";
+import { putIntoRows } from "../support/rows/put-into-rows.ts";
 
 const batch = 500;
 
@@ -30,7 +30,7 @@ export async function makeLargeHome(jobs: number): Promise<string> {
     busyTimeoutMs: 0,
     failpointModule: null,
   };
-  const database = new Database(framedDriver, settings, () => {});
+  const database = new Database(sqliteDriver, settings, () => {});
   const commit = (act: ActName, input: unknown): unknown => {
     const [answer] = commitGroup(database, [{ id: 0, act, input }]).batch.answers;
     if (answer === undefined || "error" in answer) throw new Error(JSON.stringify(answer));

@@ -8,7 +8,7 @@ import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
 import { takeOver } from "../../src/hub/migrate/take-over.ts";
 import { readMacKey } from "../../src/signing/key-files.ts";
 import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
-import { putIntoRows } from "../support/rows-file.ts";
+import { putIntoRows } from "../support/rows/put-into-rows.ts";
 import { runCli } from "../support/run-cli.ts";
 import { makeLargeHome } from "./large-home.ts";
 import { folder, fullHome, lookThrough, startIn } from "./stage.ts";

@@ -8,7 +8,7 @@ import { readRecipe } from "./read-recipe.ts";
 const copy = new CheckoutCopy(["src", "test", "package.json", "tsconfig.json", "vitest.config.ts"]);
 afterAll(() => copy.remove());
 
-const [field, initial, column, listed, value, sqlite, postgres, set, shape, shown, ...framed] =
+const [field, initial, column, listed, value, sqlite, postgres, set, shape, shown, ...narrow] =
   readRecipe("job-field");
 
 const checkTypes = () =>
@@ -40,19 +40,18 @@ test("with the other steps it is content, and a handful of files has changed", a
   const view = "  cancel_requested_at: timeOrNull,\n";
   copy.edit("src/contract/shapes/view-shapes.ts", view, `${view}${shape}`);
   copy.edit("src/hub/views/job-view.ts", "    execution_time_ms:", `${shown}    execution_time_ms:`);
-  const [framedColumn, named, written, isRare, read] = framed;
-  const entry = "src/store/framed/jobs/job-entry.ts";
-  migrate("src/store/framed/migrations", framedColumn!);
+  const [named, written, isRare, read] = narrow;
+  const entry = "src/store/sqlite/jobs/job-entry.ts";
   copy.edit(entry, '  "partial_result",\n', `  "partial_result",\n${named}`);
   copy.edit(entry, "    job.partialResult,\n", `    job.partialResult,\n${written}`);
   copy.edit(entry, "    job.partialResult === null &&\n", `    job.partialResult === null &&\n${isRare}`);
   const last = "    partialResult: values[indexOf.partial_result]!,\n";
-  copy.edit("src/store/framed/jobs/read-row.ts", last, `${last}${read}`);
+  copy.edit("src/store/sqlite/jobs/read-row.ts", last, `${last}${read}`);
   expect(await checkTypes()).toBe("");
-  expect([...copy.touched].filter((path) => path !== "tsconfig.json").length).toBe(11);
+  expect([...copy.touched].filter((path) => path !== "tsconfig.json").length).toBe(10);
 });
 
-const suites = ["sqlite", "framed", ...(noPostgres === undefined ? ["postgres"] : [])];
+const suites = ["sqlite", ...(noPostgres === undefined ? ["postgres"] : [])];
 
 test.each(suites)("the driver for %s keeps it", async (driver) => {
   const file = `test/store-contract/retried-at-${driver}.test.ts`;

@@ -17,6 +17,7 @@ beforeAll(async () => {
     for (const userId of ["u1", "u2"]) await scene.submit({ tenantId, userId, type: "build" });
     await scene.cancel(await scene.submit({ tenantId, type: "build" }));
   }
+  await scene.store.listJobs({ limit: 1 });
   sql = new Connection(under.path, 1_000, { isReader: true });
 });
 
@@ -62,7 +63,7 @@ function statementsOf(filters: JobFilter[]): Set<string> {
     get:
       (_, name: keyof Connection) =>
       (text: string, ...values: never[]) => {
-        texts.add(text);
+        if (name !== "define") texts.add(text);
         return (sql[name] as (text: string, ...values: never[]) => unknown).call(sql, text, ...values);
       },
   });
@@ -78,7 +79,7 @@ function planOf(text: string): string[] {
 }
 
 /** Jobs that are not in the order of seq: those that were named, and live ones if they are few. */
-const sortedPaths = /INDEX (?:sqlite_autoindex_jobs_1|jobs_by_id_end|jobs_claimable|jobs_delayed|jobs_due)/;
+const sortedPaths = /INDEX (?:jobs_by_id|jobs_by_id_end|jobs_claimable|jobs_delayed|jobs_due)/;
 
 describe("a list, whatever it is filtered by,", () => {
   it("sorts nothing but the ids that were given and live jobs, and reads no table without a bound", () => {
@@ -98,12 +99,12 @@ describe("a list, whatever it is filtered by,", () => {
 
   it.each([
     [{ statuses: ["failed"] }, "jobs_unsuccessful (status=?"],
-    [{ statuses: ["failed"], tenantId: "acme" }, "jobs_unsuccessful_by_tenant (tenant_id=? AND status=?"],
+    [{ statuses: ["failed"], tenantId: "acme" }, "jobs_unsuccessful (status=?"],
     [{ failCode: "TIMEOUT" }, "jobs_unsuccessful (status=?"],
-    [{ tenantId: "acme" }, "jobs_by_user (tenant_id=? AND user_id=?"],
-    [{ userId: "u1" }, "jobs_by_user (tenant_id=? AND user_id=?"],
+    [{ tenantId: "acme" }, "jobs_by_owner (owner=? AND seq"],
+    [{ userId: "u1" }, "jobs_by_owner (owner=? AND seq"],
     [{ statuses: ["pending"] }, "jobs_claimable"],
-    [{ ids: [wholeId] }, "sqlite_autoindex_jobs_1 (id=?"],
+    [{ ids: [wholeId] }, "jobs_by_id (id=?"],
   ] as [Partial<JobFilter>, string][])("of %j uses the index %s", (filter, index) => {
     const texts = [...statementsOf([{ ...filter, limit: 50 }])].filter((text) => text.includes("AS looked"));
     expect(texts).toHaveLength(1);

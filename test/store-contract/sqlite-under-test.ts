@@ -35,7 +35,7 @@ export function newSqliteUnderTest(
   const path = join(folder, "writ.db");
   return {
     path,
-    open: () => openStore({ path, macKey, newForm: "rows", ...settings }),
+    open: () => openStore({ path, macKey, ...settings }),
     openAuditReader: async () => openAuditReader(path),
     tamper: sqliteTamper(path),
     remove: async () => rmSync(folder, { recursive: true, force: true }),

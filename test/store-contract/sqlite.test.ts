@@ -1,4 +1,6 @@
 import { describeStore } from "./describe-store.ts";
+import { describeTerms } from "./describe-terms.ts";
 import { sqliteUnderTest } from "./sqlite-under-test.ts";
 
 describeStore("SQLite", () => sqliteUnderTest());
+describeTerms(() => sqliteUnderTest());

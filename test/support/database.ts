@@ -2,14 +2,12 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { Connection } from "../../src/store/sqlite/database/connection.ts";
-import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { postgresTamper } from "../store-contract/postgres-tamper.ts";
-import { sqliteTamper } from "../store-contract/sqlite-tamper.ts";
 import type { Tamper } from "../store-contract/under-test.ts";
-import { framedEvents, framedStatuses, tamperWithFrames, withWrittenRows } from "./framed-database.ts";
 import { databaseUrlOf } from "./home-database.ts";
 import { postgresSnapshot } from "./postgres-snapshot.ts";
-import { querySync, type Row } from "./query-sync.ts";
+import { querySync } from "./query-sync.ts";
+import { framedEvents, framedStatuses, tamperWithFrames, withWrittenRows } from "./sqlite-database.ts";
 
 /** A refusal may leave an event behind, with what the hub makes of events by itself, and nothing else. */
 const notState = `name NOT LIKE 'sqlite_%'
@@ -25,7 +23,7 @@ export function snapshot(home: string): string {
   const dataVersion = dataVersionOf(reader.database);
   if (reader.dataVersion !== dataVersion) {
     reader.dataVersion = dataVersion;
-    reader.hash = isFramed(home) ? withWrittenRows(home, hashOf) : hashOf(readingWith(reader.database));
+    reader.hash = withWrittenRows(home, hashOf);
   }
   return reader.hash;
 }
@@ -40,15 +38,7 @@ function dataVersionOf(database: DatabaseSync): number {
   return Number(database.prepare("PRAGMA data_version").get()?.["data_version"]);
 }
 
-type Reading = Pick<Connection, "all">;
-
-function readingWith(database: DatabaseSync): Reading {
-  return {
-    all: <R>(text: string, ...values: SQLInputValue[]) => database.prepare(text).all(...values) as R[],
-  };
-}
-
-function hashOf(database: Reading): string {
+function hashOf(database: Connection): string {
   const hash = createHash("sha256");
   const tables = database.all<{ name: string }>(
     `SELECT name FROM sqlite_schema WHERE type = 'table' AND ${notState} ORDER BY name`,
@@ -84,8 +74,9 @@ export type StoredEvent = {
 
 /** The event log as it lies on the disk, after a place in it. */
 export function readEvents(home: string, afterSeq = 0): StoredEvent[] {
-  if (isFramed(home)) return framedEvents(home, afterSeq);
-  const rows = ask(home, (seq) => `SELECT * FROM events WHERE seq > ${seq} ORDER BY seq`, afterSeq);
+  const url = databaseUrlOf(home);
+  if (url === null) return framedEvents(home, afterSeq);
+  const { rows } = querySync(url, "SELECT * FROM events WHERE seq > $1 ORDER BY seq", [afterSeq]);
   return rows.map((row) => ({
     ...(row as unknown as StoredEvent),
     details: JSON.parse(String(row["details"])),
@@ -94,35 +85,26 @@ export function readEvents(home: string, afterSeq = 0): StoredEvent[] {
 }
 
 export function lastSeq(home: string): number {
-  if (isFramed(home))
-    return Number(readRows(home, "SELECT max(last_event) AS seq FROM frames")[0]?.["seq"] ?? 0);
-  return Number(ask(home, () => "SELECT max(seq) AS seq FROM events")[0]?.["seq"] ?? 0);
+  const url = databaseUrlOf(home);
+  const rows =
+    url === null
+      ? readRows(home, "SELECT max(last_event) AS seq FROM frames")
+      : querySync(url, "SELECT max(seq) AS seq FROM events", []).rows;
+  return Number(rows[0]?.["seq"] ?? 0);
 }
 
 /** The status of every job, by its id. */
 export function readStatuses(home: string): Map<string, string> {
-  if (isFramed(home)) return framedStatuses(home);
-  const jobs = databaseUrlOf(home) === null ? "jobs" : "jobs JOIN job_states USING (seq)";
-  const rows = ask(home, () => `SELECT id, status FROM ${jobs}`);
+  const url = databaseUrlOf(home);
+  if (url === null) return framedStatuses(home);
+  const { rows } = querySync(url, "SELECT id, status FROM jobs JOIN job_states USING (seq)", []);
   return new Map(rows.map(({ id, status }) => [String(id), String(status)]));
 }
 
 /** What somebody can do who reaches the database and not the hub's keys. */
 export function tamperWith(home: string): Tamper {
   const url = databaseUrlOf(home);
-  if (url !== null) return postgresTamper(async () => url);
-  return isFramed(home) ? tamperWithFrames(home) : sqliteTamper(pathOf(home));
-}
-
-/** Whether the database of this home is a file that keeps jobs in group frames. */
-export function isFramed(home: string): boolean {
-  return databaseUrlOf(home) === null && readFileForm(pathOf(home)) === "frames";
-}
-
-/** Asks whichever database the home has. `text` is given how its one value is written there. */
-function ask(home: string, text: (parameter: string) => string, ...values: SQLInputValue[]): Row[] {
-  const url = databaseUrlOf(home);
-  return url === null ? readRows(home, text("?"), ...values) : querySync(url, text("$1"), values).rows;
+  return url === null ? tamperWithFrames(home) : postgresTamper(async () => url);
 }
 
 /** What a second connection reads from a file of SQLite. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { errorOf } from "../support/call-http.ts";
-import { editRows, isFramed, readEvents, snapshot } from "../support/database.ts";
+import { editRows, readEvents, snapshot } from "../support/database.ts";
 import { stillEnv } from "../support/hub.ts";
 import { completedJob, failedJob, registerWorker, submitJob } from "../support/jobs.ts";
 import { issueToken } from "../support/tokens.ts";
@@ -68,7 +68,7 @@ test("F-56: what cannot be recorded does not happen", async () => {
   const { id } = await submitJob(hub);
   editRows(
     hub.home,
-    `CREATE TRIGGER no_audit BEFORE INSERT ON ${isFramed(hub.home) ? "frames" : "events"}
+    `CREATE TRIGGER no_audit BEFORE INSERT ON frames
       BEGIN SELECT RAISE(ABORT, 'the audit is full'); END`,
   );
   try {

@@ -8,6 +8,7 @@ import * as zlib from "node:zlib";
 import { codeOf, hasCode, isDiskFull, WritError } from "../../core/errors.ts";
 import { readMacKey } from "../../signing/key-files.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
+import { readFileForm } from "../../store/sqlite/forms/file-form.ts";
 import { openSqliteStore } from "../../store/sqlite/open-store.ts";
 import { marksPath, parseMarks } from "../audit/audit-marks.ts";
 import type { DatabasePlace } from "../database/database-place.ts";
@@ -110,8 +111,9 @@ async function findingsOf(
   const { marks: kept } = parseMarks(heads?.toString("utf8") ?? "");
   const readKeys = () => readVerifyingKeys(keysDir);
   const macKey = readMacKey(keysDir);
-  // Opened first, because that migrates an older schema; the file was packed as it was.
-  if (copy.kind === "file") await (await openSqliteStore({ path: copy.path, macKey })).close();
+  // Opened first, because that migrates an older schema; the file was packed as it was. One of version 0.1 is checked as it is.
+  if (copy.kind === "file" && readFileForm(copy.path) === "frames")
+    await (await openSqliteStore({ path: copy.path, macKey })).close();
   const found = await checkHome({ home, database: copy, kept, readKeys }, macKey);
   const faults = [...found.auditFaults, ...found.damaged.map(sealFault)].slice(0, faultsShown);
   return { faults, unchecked: found.unchecked };

@@ -8,6 +8,7 @@ import { hasCode, WritError } from "../../core/errors.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { readMacKey } from "../../signing/key-files.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
+import { readOwnFileForm } from "../../store/sqlite/forms/file-form.ts";
 import { type DatabasePlace, databaseOf } from "../database/database-place.ts";
 import { lockDatabase, openStore, planMigration } from "../database/open-database.ts";
 import { RefusedRenewals } from "../services/refused-renewals.ts";
@@ -162,6 +163,7 @@ async function checkAndRevive(
       : { kind: "postgres", url: settings.databaseUrl };
   // The signing keys are checked when the hub starts, which is also when a key from the environment is used.
   const macKey = readMacKey(keysDir);
+  if (database.kind === "file") await putIntoFrames(draft, database.path, { keysDir, macKey });
   // Opened first, because that migrates an older schema. No other process knows the file yet.
   const lock = database.kind === "file" ? null : await lockDatabase(database, draft);
   const store = await openStore(database, { macKey }).catch(async (error: unknown) => {
@@ -191,6 +193,17 @@ async function checkAndRevive(
     await store.close();
     await lock?.release();
   }
+}
+
+/** A backup of version 0.1 has a file of rows. Its damage is still there afterwards, and is found like that of any other. */
+async function putIntoFrames(
+  draft: string,
+  path: string,
+  { keysDir, macKey }: { keysDir: string; macKey: Buffer },
+): Promise<void> {
+  if (readOwnFileForm(path) !== "rows") return;
+  const { takeOver } = await import("../migrate/take-over.ts");
+  await takeOver({ home: draft, path, keysDir, macKey, onProgress() {}, onBegin() {} });
 }
 
 function tampered(faults: string[]): WritError {

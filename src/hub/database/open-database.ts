@@ -51,7 +51,7 @@ export async function openDatabaseCopy(
   options: { isTarget: boolean; macKey: Buffer },
 ): Promise<DatabaseCopy> {
   if (place.kind === "file") {
-    const { openFileCopy } = await import("../../store/sqlite/forms/open-copy.ts");
+    const { openFileCopy } = await import("../../store/sqlite/copy/open-copy.ts");
     return openFileCopy(place.path, options);
   }
   const { openDatabaseCopy: open } = await import("../../store/postgres/database/copy-database.ts");

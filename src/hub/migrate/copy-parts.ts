@@ -7,7 +7,7 @@ import {
   keyOf,
   type PartProgress,
 } from "../../store/database/database-copy.ts";
-import { type ContentOf, contentOfRows } from "../../store/framed/copy/content-of-rows.ts";
+import { type ContentOf, contentOfRows } from "../../store/sqlite/copy/content-of-rows.ts";
 import { refused } from "./side.ts";
 
 /** The progress of a migration. */

@@ -3,10 +3,10 @@ import { realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { type CopyPart, copyParts, type DatabaseCopy, keyOf } from "../../store/database/database-copy.ts";
-import { contentOfRows } from "../../store/framed/copy/content-of-rows.ts";
-import { compareAnswers } from "../../store/framed/take-over/compare-answers.ts";
-import { openPart, removePart } from "../../store/framed/take-over/part-file.ts";
-import { openRows } from "../../store/framed/take-over/rows-file.ts";
+import { contentOfRows } from "../../store/sqlite/copy/content-of-rows.ts";
+import { openRows } from "../../store/sqlite/rows/open-rows.ts";
+import { compareAnswers } from "../../store/sqlite/take-over/compare-answers.ts";
+import { openPart, removePart } from "../../store/sqlite/take-over/part-file.ts";
 import { checkHome } from "../backup/check-home.ts";
 import { digestOf } from "./copy-parts.ts";
 

@@ -124,7 +124,7 @@ export function keyOf(part: CopyPart, row: CopyRow): CopyKey {
 
 /** Throws if a database that is to be copied or filled has another schema than this program. */
 export function refuseOtherSchema(database: string, steps: readonly SchemaStep[], found: number): void {
-  refuseOldSchema(steps, found);
+  refuseOldSchema(steps[0]!.version, found);
   const known = newestSchema(steps);
   if (found === known) return;
   const advice =

@@ -20,7 +20,7 @@ export function planSteps(steps: readonly SchemaStep[], found: number | null): M
   const newest = newestSchema(steps);
   const nothing = { newest, steps: [], move: null, identity: null };
   if (found === null || found === 0) return { schema: null, ...nothing };
-  refuseOldSchema(steps, found);
+  refuseOldSchema(steps[0]!.version, found);
   const needed = steps.filter(({ version }) => version > found).map(({ name }) => name);
   return { schema: found, ...nothing, steps: needed };
 }

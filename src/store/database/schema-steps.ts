@@ -26,7 +26,7 @@ export function newestSchema(steps: readonly SchemaStep[]): number {
 
 /** The steps that a database of this schema still needs; 0 is an empty one. Throws if no steps lead from there to ours. */
 export function stepsAfter(steps: readonly SchemaStep[], found: number): SchemaStep[] {
-  refuseOldSchema(steps, found);
+  refuseOldSchema(steps[0]!.version, found);
   const newest = newestSchema(steps);
   if (found > newest)
     throw new WritError(
@@ -38,8 +38,7 @@ export function stepsAfter(steps: readonly SchemaStep[], found: number): SchemaS
 }
 
 /** Throws if the database was last used by a version before 0.1.0. */
-export function refuseOldSchema(steps: readonly SchemaStep[], found: number): void {
-  const oldest = steps[0]!.version;
+export function refuseOldSchema(oldest: number, found: number): void {
   if (found === 0 || found >= oldest) return;
   throw new WritError(
     "CONFIG_INVALID",

@@ -4,7 +4,7 @@ import { type Candidate, isBetter, type Queue, type QueueBook } from "./queue-bo
 type Page = { jobs: Candidate[]; next: number; isLast: boolean };
 
 /** Reads the front of a queue: its claimable jobs, best first. */
-export type ReadPage = (queue: Queue, limit: number) => Candidate[];
+type ReadPage = (queue: Queue, limit: number) => Candidate[];
 
 /** A page costs one seek; beyond this many entries, reading on costs more than a second seek. */
 const pageMax = 64;

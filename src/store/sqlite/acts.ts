@@ -8,8 +8,8 @@ import {
   isColdWrite,
 } from "../acts/cold-acts.ts";
 import type { Store } from "../store.ts";
-import { findAuditMark, saveAuditMark, sealEvents } from "./acts/audit-acts.ts";
-import { driveAct, readDriver, writeDriver } from "./acts/drive-act.ts";
+import { findAuditMark, saveAuditMark } from "./acts/audit-acts.ts";
+import { driveAct, readDriver } from "./acts/drive-act.ts";
 import {
   arriveObject,
   dropObject,
@@ -24,28 +24,25 @@ import {
   openUploads,
   reserveUpload,
 } from "./acts/object-acts.ts";
-import { dropOutputs, getOutputNotes, noteOutputs } from "./acts/output-acts.ts";
+import { dropOutputs, getOutputNotes, getSmallOutput, noteOutputs } from "./acts/output-acts.ts";
 import { getQuota, listQuotas, ping } from "./acts/queue-acts.ts";
 import { addStatistics } from "./acts/statistics-acts.ts";
-import { heartbeatWorker, noteSignsOfLife } from "./acts/worker-acts.ts";
+import { heartbeatWorker, noteSignsOfLife, refuseClaim } from "./acts/worker-acts.ts";
+import { writeDriver } from "./acts/write-driver.ts";
 import { claimJobs } from "./claims/claim-jobs.ts";
 import { unparkClaim } from "./claims/hand-over.ts";
 import { promoteJobs } from "./claims/promote-jobs.ts";
-import { raiseAttempts, recallJobs } from "./claims/recall-jobs.ts";
-import { refuseClaim } from "./claims/refuse-claim.ts";
-import type { Context } from "./context.ts";
+import { type Context, unflushedFrames } from "./context.ts";
 import { getDatabase } from "./database/identity.ts";
 import { changeJobs } from "./jobs/change-jobs.ts";
 import { pruneJobs } from "./jobs/prune-jobs.ts";
-import { graceLeases, reapJobs } from "./jobs/reap-jobs.ts";
-import { shiftTimes } from "./jobs/shift-times.ts";
-import { getSmallOutput } from "./jobs/small-outputs.ts";
+import { graceLeases, raiseAttempts, reapJobs, recallJobs, shiftTimes } from "./jobs/reap-jobs.ts";
 import { submitJobs } from "./jobs/submit-jobs.ts";
-import { eventRange, pruneEvents, recordEvents } from "./log/event-log.ts";
+import { eventRange, pruneEvents, recordEvents, sealEvents, skipEvents } from "./log/event-log.ts";
 import { pruneReceipts } from "./log/kept-receipts.ts";
 import { pruneReceiptSignatures } from "./log/receipt-signatures.ts";
-import { skipEvents } from "./log/skip-events.ts";
-import { getJob } from "./reads/read-jobs.ts";
+import { getJob } from "./reads/get-job.ts";
+import type { WireAct } from "./thread/wire.ts";
 
 type TurnName = Exclude<ActName, ReadName | ColdRead | ColdWrite>;
 type Acts = {
@@ -104,7 +101,12 @@ const acts: Acts = {
   ping,
 };
 
-export function runAct(context: Context, name: ActName, input: unknown): unknown {
+export function runAct(context: Context, name: WireAct, input: unknown): unknown {
+  if (name === "flushIndex") {
+    context.mustFlush ||= unflushedFrames(context) > 0;
+    if (context.removal === "some") context.removal = "due";
+    return null;
+  }
   if (isColdWrite(name)) return driveAct(context.sql, coldWrite(writeDriver(context), name, input));
   if (isColdRead(name)) return driveAct(context.sql, coldRead(readDriver(context), name, input));
   const act = acts[name as TurnName] as (context: Context, input: unknown) => unknown;

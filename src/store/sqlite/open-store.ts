@@ -1,17 +1,14 @@
 import { Worker } from "node:worker_threads";
-import { flushedReads } from "../framed/thread/flushed-reads.ts";
 import type { Store } from "../store.ts";
-import { type FileForm, newFormDefault } from "./forms/file-form.ts";
+import { flushedReads } from "./thread/flushed-reads.ts";
 import { ReadProxy } from "./thread/read-proxy.ts";
 import { StoreProxy } from "./thread/store-proxy.ts";
-import type { FromThread, ReaderSettings, ThreadSettings, WriterSettings } from "./thread/wire.ts";
+import type { FromThread, ReaderSettings, ThreadSettings } from "./thread/wire.ts";
 
 export type SqliteSettings = {
   path: string;
   /** 32 bytes that only the hub has; the key that seals documents at rest. */
   macKey: Buffer;
-  /** What becomes of a file that is not there yet, or empty (default: frames). */
-  newForm?: FileForm | undefined;
   /** How long to wait for another program that holds the database locked. */
   busyTimeoutMs?: number;
   /** Called after each transaction with the number of acts that shared it. */
@@ -25,24 +22,17 @@ export type SqliteSettings = {
 const busyTimeoutMsDefault = 5_000;
 
 /**
- * Opens a database file of either form in a thread of its own; the calls of one tick are sent there as one message. Reads are
+ * Opens a database file in a thread of its own; the calls of one tick are sent there as one message. Reads are
  * done in a second thread, which is started when it is first needed. Why: ADR 0003, ADR 0059, ADR 0116.
  */
 export async function openSqliteStore(settings: SqliteSettings): Promise<Store> {
   const { path, macKey, busyTimeoutMs = busyTimeoutMsDefault } = settings;
   const failpointModule = settings.failpointModule ?? null;
   const ofBoth: ThreadSettings = { path, macKey, busyTimeoutMs, failpointModule };
-  const ofWriter: WriterSettings = { ...ofBoth, newForm: settings.newForm ?? newFormDefault };
-  const writer = startThread(
-    new URL("./thread/thread.ts", import.meta.url),
-    ofWriter,
-    settings.onTransaction,
-  );
-  const { file, form } = await writer.opened;
-  const ofReader: ReaderSettings = { ...ofBoth, file, form };
+  const writer = startThread(new URL("./thread/thread.ts", import.meta.url), ofBoth, settings.onTransaction);
+  const ofReader: ReaderSettings = { ...ofBoth, ...(await writer.opened) };
   const { readerProgram = new URL("./thread/reader-thread.ts", import.meta.url) } = settings;
-  const reads = new ReadProxy(() => startThread(readerProgram, ofReader));
-  return writer.store(form === "frames" ? flushedReads(writer, reads) : reads);
+  return writer.store(flushedReads(writer, new ReadProxy(() => startThread(readerProgram, ofReader))));
 }
 
 function startThread(

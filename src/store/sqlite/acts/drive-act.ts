@@ -1,14 +1,10 @@
-import type { ChangeContext } from "../../../core/jobs/effects.ts";
 import type { Act, Answer, DriverWork, Query, SqlValue } from "../../acts/act.ts";
 import { Columns, number } from "../../acts/columns.ts";
-import type { ReadDriver, WorkerTable, WriteDriver } from "../../acts/driver.ts";
+import type { ReadDriver, WorkerTable } from "../../acts/driver.ts";
 import { workerColumns } from "../../acts/worker-rows.ts";
 import type { WorkerRecord } from "../../worker-store.ts";
 import type { Context } from "../context.ts";
 import type { SqlValue as Bound, Connection } from "../database/connection.ts";
-import { loadJobs } from "../jobs/job-row.ts";
-import { writeJob } from "../jobs/write-job.ts";
-import { appendEvent } from "../log/event-log.ts";
 
 /** Runs an act to its end: here every statement is answered at once. Why: ADR 0111. */
 export function driveAct<T>(sql: Connection, act: Act<T>): T {
@@ -55,36 +51,6 @@ export function readDriver(context: CountContext): ReadDriver {
       return context.tallies.get("event_seq");
     },
   };
-}
-
-export function writeDriver(context: Context): WriteDriver {
-  const { sql, book, notice } = context;
-  return {
-    ...readDriver(context),
-    book,
-    notice,
-    heldAttempts: "SELECT id, attempt FROM jobs WHERE status IN ('assigned', 'running')",
-    send: (text, ...values) => void sql.run(render(text), ...values.map(bound)),
-    append: (event) => appendEvent(context, event),
-    changeSettings: (inBook) => inBook?.(book),
-    // A claim is an act of its own, in the same thread.
-    *stopClaims() {},
-    countWorker() {},
-    tellWorker: (workerId, now) => notice.worker(workerId, now),
-    disconnectJobs: (workerId, how) => disconnectJobs(context, workerId, how),
-    forgetWorker() {},
-  };
-}
-
-/** There is no index by worker, so this looks at all held jobs. */
-function disconnectJobs(context: Context, workerId: string, how: ChangeContext): void {
-  if (context.workers.of(workerId).active === 0) return;
-  const held = loadJobs(
-    context,
-    "WHERE due_at IS NOT NULL AND status IN ('assigned', 'running') AND worker_id = ? ORDER BY seq",
-    workerId,
-  );
-  for (const job of held) writeJob(context, job, { act: "disconnect" }, how);
 }
 
 const stored = new Columns({

@@ -1,4 +1,5 @@
 // Files of users and jobs: uploads that arrive, and files that end. Why: ADR 0041, ADR 0093.
+import { isActive } from "../../../core/jobs/job.ts";
 import { RefusedAct } from "../../acts/refused-act.ts";
 import {
   type ArrivedObject,
@@ -11,8 +12,8 @@ import {
   unfinishedMax,
   type WantedObject,
 } from "../../object-store.ts";
-import type { ColdContext } from "../context.ts";
-import { isHeldRow } from "../jobs/job-row.ts";
+import type { ColdContext, Context } from "../context.ts";
+import { findById } from "../jobs/load-entry.ts";
 import type { ReadContext } from "../reads/read-context.ts";
 
 const columns = `id, tenant_id AS tenantId, user_id AS userId, folder_id AS folderId, object_key AS objectKey,
@@ -232,9 +233,8 @@ export function dropJobObjects({ sql }: ColdContext, jobId: string): void {
 }
 
 export function listExpired(
-  context: ColdContext,
+  context: Context,
   { nowMs, holdUntil, limit }: { nowMs: number; holdUntil: number; limit: number },
-  isHeld = isHeldRow,
 ): StoredObject[] {
   expireReplaced(context, { nowMs, limit });
   const due = context.sql.all<StoredObject>(
@@ -242,21 +242,16 @@ export function listExpired(
     nowMs,
     limit,
   );
-  const gone = due.filter((object) => !hold(context, object, { holdUntil, isHeld }));
+  const gone = due.filter((object) => !hold(context, object, holdUntil));
   for (const { id } of gone) context.sql.run("UPDATE objects SET expires_at = 0 WHERE id = ?", id);
   return gone;
 }
 
-type IsHeld = (context: ColdContext, jobId: string, attempt: number | null) => boolean;
-
 /** An attempt may run for days after it has put a file. */
-function hold(
-  context: ColdContext,
-  object: StoredObject,
-  { holdUntil, isHeld }: { holdUntil: number; isHeld: IsHeld },
-): boolean {
+function hold(context: Context, object: StoredObject, holdUntil: number): boolean {
   if (object.jobId === null || object.state === "kept" || object.expiresAt === 0) return false;
-  if (!isHeld(context, object.jobId, object.attempt)) return false;
+  const job = findById(context, object.jobId)?.record;
+  if (job === undefined || job.attempt !== object.attempt || !isActive(job.status)) return false;
   context.sql.run("UPDATE objects SET expires_at = ? WHERE id = ?", holdUntil, object.id);
   return true;
 }

@@ -17,7 +17,7 @@ export function listQuotas({ book }: ColdContext): TenantUsage[] {
   return book.usages();
 }
 
-/** Both stores in a SQLite file name these columns alike. */
+/** A file of rows names these columns alike, so that a take-over can compare. */
 type QueueReads = Pick<ReadContext, "sql" | "book">;
 
 export function listQueues(context: QueueReads): QueueSummary[] {

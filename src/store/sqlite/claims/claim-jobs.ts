@@ -1,20 +1,21 @@
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import { getLockdown, listLockedTenants } from "../../acts/lockdown-acts.ts";
-import { Candidates, promotedMax, type ReadPage } from "../../queues/claim-candidates.ts";
+import { Candidates, promotedMax } from "../../queues/claim-candidates.ts";
 import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../../queues/deal-jobs.ts";
-import type { Candidate } from "../../queues/queue-book.ts";
 import { refuseInLockdown } from "../../response-store.ts";
 import type { ClaimInput, ClaimOutcome } from "../../store.ts";
 import { driveAct } from "../acts/drive-act.ts";
 import type { Context } from "../context.ts";
 import { isDamage } from "../database/sqlite-error.ts";
-import { jobColumns, jobWidth, type Row, readJob } from "../jobs/job-row.ts";
+import { checkDocument } from "../jobs/check-document.ts";
+import type { JobEntry } from "../jobs/job-entry.ts";
+import { findEntry } from "../jobs/load-entry.ts";
 import { writeJob } from "../jobs/write-job.ts";
+import { checkState } from "./check-state.ts";
 import { promoteDue } from "./promote-jobs.ts";
+import { reportDamagedFrame } from "./report-damage.ts";
 
-/**
- * Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. Why: ADR 0022, ADR 0064.
- */
+/** Leases the best jobs that fit the worker. A claim that may wait, and finds none, is parked. Why: ADR 0116. */
 export function claimJobs(context: Context, input: ClaimInput): ClaimOutcome {
   const { parkAs } = input;
   if (parkAs !== undefined) context.parked.leave(parkAs);
@@ -29,7 +30,7 @@ export function leaseJobs(
   onLeased: (job: JobRecord) => void = () => {},
 ): ClaimOutcome {
   const { sql, book, tallies, macKey } = context;
-  const { rules, max, origin = null } = input;
+  const { rules, origin = null } = input;
   const locked = refuseInLockdown(input.worker.tenantId, {
     lockdown: driveAct(sql, getLockdown()),
     tenants: driveAct(sql, listLockedTenants()),
@@ -40,41 +41,37 @@ export function leaseJobs(
       book,
       macKey,
       isLocked: (tenantId) => locked.has(tenantId),
-      jobsOf: (place) => tenantJobs(context, place, max),
+      jobsOf: (place) => tenantJobs(context, place, input),
       change: (job, change) => {
-        const answer = writeJob(context, job, change, { rules, origin });
+        const answer = writeJob(context, findEntry(context, job.seq)!, change, { rules, origin });
         if (answer.kind !== "moved") return null;
         if (change.act === "claim") onLeased(answer.job);
         return answer.job;
       },
-      delay: ({ seq }) => {
-        context.fresh.forget(seq);
-        sql.run("UPDATE jobs SET ready = 0 WHERE seq = ? AND ready = 1", seq);
-      },
+      delay: (job) => delay(context, job),
       nextTurn: () => tallies.add("turn", 1),
+      served: (tenant) => context.turns.set(tenant.id, tenant.turn),
     },
     input,
   );
 }
 
-/** The numbers are read in pages from the index; a record and its document are read when it is their turn. */
-function tenantJobs(context: Context, { queues }: TenantInLine, max: number): TenantJobs {
-  const { sql, unreadable } = context;
-  const readPage: ReadPage = (queue, limit) => {
-    const page = sql.all<Candidate>(
-      "SELECT seq, priority FROM jobs WHERE queue_id = ? AND ready = 1 ORDER BY priority DESC, seq LIMIT ?",
-      queue.id,
-      limit + unreadable.size,
-    );
-    return unreadable.size === 0 ? page : page.filter(({ seq }) => !unreadable.has(seq)).slice(0, limit);
-  };
-  const candidates = new Candidates(context.book, queues, { wanted: max, readPage });
+/** The numbers are in the window of the queue; a document is read when its turn has come, unless memory has it. */
+function tenantJobs(
+  context: Context,
+  { queues }: TenantInLine,
+  { max, rules: { nowMs } }: ClaimInput,
+): TenantJobs {
+  const candidates = new Candidates(context.book, queues, {
+    wanted: max,
+    readPage: (queue, limit) => context.windows.front(queue, limit),
+  });
   return {
     peek: () => {
       for (let candidate = candidates.peek(); candidate !== null; candidate = candidates.peek()) {
-        const sealed = context.fresh.get(candidate.seq) ?? loadSealed(context, candidate);
+        const sealed = sealedJob(context, candidate.seq, nowMs);
         if (sealed !== null) return sealed;
-        unreadable.add(candidate.seq);
+        passOver(context, candidate.seq, candidate.priority, queues);
         candidates.take();
       }
       return null;
@@ -83,24 +80,48 @@ function tenantJobs(context: Context, { queues }: TenantInLine, max: number): Te
   };
 }
 
-const sealedText = `SELECT ${jobColumns}, document, mac
-  FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq WHERE jobs.seq = ?`;
+/** Null if its frame cannot be trusted as a whole: that says nothing about the job, which waits. */
+function sealedJob(context: Context, seq: number, nowMs: number): SealedJob | null {
+  const known = context.jobs.get(seq);
+  const entry = known ?? readPending(context, seq);
+  if (entry === null) return null;
+  const { record: job } = entry;
+  if (entry.document !== null) return { job, document: entry.document, mac: null, isFresh: true };
+  const { state, document } = checkDocument(context, entry);
+  const pending = known === undefined ? checkState(context, entry) : "genuine";
+  if (state === "unknown" || pending === "unknown") {
+    for (const number of framesOf(entry))
+      if (!context.frames.isWhole(number)) reportDamagedFrame(context, number, nowMs);
+    return null;
+  }
+  return { job, document, mac: null, isFresh: state === "genuine" && pending === "genuine" };
+}
 
-/**
- * Null if the index lists a row that is not there. A row that cannot be read ends the transaction, because SQLite gives up
- * a transaction that meets a broken page; from then on it is passed over, so that others can be claimed.
- */
-function loadSealed(context: Context, { seq }: Candidate): SealedJob | null {
+/** A row on a broken page ends the transaction; from then on its job is passed over, so that others can be claimed. */
+function readPending(context: Context, seq: number): JobEntry | null {
   try {
-    const row = context.sql.rowStatement(sealedText).get(seq) as Row | undefined;
-    if (row === undefined) return null;
-    return {
-      job: readJob(context, row),
-      document: (row[jobWidth] as string | null) ?? "",
-      mac: row[jobWidth + 1] as Uint8Array | null,
-    };
+    return findEntry(context, seq);
   } catch (error) {
-    if (isDamage(error)) context.unreadable.add(seq);
+    if (isDamage(error)) context.unreadable.jobs.add(seq);
     throw error;
   }
+}
+
+function framesOf({ at, lineAt, eventFrames }: JobEntry): Set<number> {
+  const last = Number(eventFrames.slice(eventFrames.lastIndexOf(",") + 1));
+  return new Set([at.frame, lineAt?.frame ?? at.frame, last]);
+}
+
+function passOver(context: Context, seq: number, priority: number, queues: TenantInLine["queues"]): void {
+  context.unreadable.jobs.add(seq);
+  for (const queue of queues) context.windows.remove(queue, { seq, priority });
+}
+
+/** A job that seemed to be due is not, because the clock was set back. */
+function delay(context: Context, { seq }: JobRecord): void {
+  const entry = findEntry(context, seq)!;
+  const queue = context.book.byId(entry.queueId);
+  if (queue !== undefined) context.windows.remove(queue, entry.record);
+  context.jobs.put({ ...entry, ready: 0 });
+  context.nextRunAt = undefined;
 }

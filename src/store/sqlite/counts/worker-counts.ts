@@ -59,8 +59,8 @@ export class WorkerCounts {
 export function loadWorkerCounts(sql: Connection): WorkerCounts {
   return new WorkerCounts(
     sql.all(
-      `SELECT worker_id AS workerId, count(*) AS active FROM jobs
-        WHERE due_at IS NOT NULL AND status IN ('assigned', 'running') GROUP BY worker_id`,
+      `SELECT names.name AS workerId, count(*) AS active FROM jobs JOIN names ON names.number = jobs.worker
+        WHERE due_at IS NOT NULL AND status IN (1, 2) GROUP BY worker`,
     ),
   );
 }

@@ -13,9 +13,11 @@ export class Connection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   readonly #rowStatements = new Map<string, StatementSync>();
+  readonly #isReader: boolean;
 
   /** With `isOfHub`, a file of another program is refused before anything is changed in it. */
   constructor(path: string, busyTimeoutMs: number, { isReader = false, isOfHub = false } = {}) {
+    this.#isReader = isReader;
     if (!isReader) makePrivate(path);
     this.#database = new DatabaseSync(path, {
       timeout: busyTimeoutMs,
@@ -35,6 +37,11 @@ export class Connection {
 
   get inTransaction(): boolean {
     return this.#database.isTransaction;
+  }
+
+  /** SQLite gives up such a transaction when it meets a broken page, even if only a read asked for it. */
+  get isWriting(): boolean {
+    return !this.#isReader && this.inTransaction;
   }
 
   /** The statement for this text. Texts are constants of this room, or built from a fixed set of columns. */

@@ -1,4 +1,5 @@
 import { WritError } from "../../../core/errors.ts";
+import { nothingUnreadable } from "../frames/unreadable.ts";
 import type { Failpoint } from "../thread/failpoint.ts";
 import type { GroupContext, GroupDriver } from "../thread/group-driver.ts";
 import type { ThreadSettings } from "../thread/wire.ts";
@@ -21,7 +22,7 @@ export class Database<Context extends GroupContext> {
   #dataVersion = 0;
   #writeFailed = false;
   /** Kept when the connection is given up, which is what a broken page leads to. */
-  readonly #unreadable = new Set<number>();
+  readonly #unreadable = nothingUnreadable();
   schemaVersion = 0;
 
   constructor(driver: GroupDriver<Context>, settings: ThreadSettings, failpoint: Failpoint) {
@@ -71,7 +72,7 @@ export class Database<Context extends GroupContext> {
 
   /** Whether memory holds back something that is to be written soon. */
   isUnsettled(): boolean {
-    return this.#context !== null && this.driver.isUnsettled?.(this.#context) === true;
+    return this.#context !== null && this.driver.isUnsettled(this.#context);
   }
 
   close(): void {
@@ -112,9 +113,10 @@ export class Database<Context extends GroupContext> {
   /** Another connection has changed the file, or a rollback has: what memory holds is read again. */
   #refresh(sql: Connection): Context {
     this.#dataVersion = dataVersion(sql);
-    this.#context = this.driver.load(sql, this.#macKey, this.#unreadable);
-    this.#context.writeFailed = this.#writeFailed;
-    return this.#context;
+    const context = atOneMoment(sql, () => this.driver.load(sql, this.#macKey, this.#unreadable));
+    context.writeFailed = this.#writeFailed;
+    this.#context = context;
+    return context;
   }
 
   #drop(): void {
@@ -125,6 +127,17 @@ export class Database<Context extends GroupContext> {
     } catch {
       // The connection is given up either way; the next call opens a new one or reports why it cannot.
     }
+  }
+}
+
+/** What another connection commits meanwhile is not seen, or only a part of it would be. */
+function atOneMoment<T>(sql: Connection, read: () => T): T {
+  if (sql.inTransaction) return read();
+  sql.script("BEGIN");
+  try {
+    return read();
+  } finally {
+    if (sql.inTransaction) sql.script("COMMIT");
   }
 }
 

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { type MigrationPlan, planSteps } from "../../database/migration-plan.ts";
-import { refuseOldSchema } from "../../database/schema-steps.ts";
-import { framedSteps } from "../../framed/framed-steps.ts";
 import { rangeOf } from "../forms/file-form.ts";
+import { refuseOldRows } from "../rows/rows-schema.ts";
 import { Connection } from "./connection.ts";
 import { getMove } from "./database-move.ts";
 import { readIdentity } from "./identity.ts";
-import { schemaSteps, schemaVersion } from "./migrate.ts";
+import { schemaVersion } from "./migrate.ts";
+import { sqliteSteps } from "./schema-steps.ts";
 import { storeUnavailable } from "./sqlite-error.ts";
 
 const busyTimeoutMs = 5_000;
@@ -16,7 +16,7 @@ const busyTimeoutMs = 5_000;
  * is older than version 0.1.0. Why: ADR 0078.
  */
 export function planMigration(path: string): MigrationPlan {
-  if (!existsSync(path)) return planSteps(framedSteps(), null);
+  if (!existsSync(path)) return planSteps(sqliteSteps(), null);
   try {
     const sql = new Connection(path, busyTimeoutMs, { isReader: true, isOfHub: true });
     try {
@@ -32,7 +32,7 @@ export function planMigration(path: string): MigrationPlan {
 }
 
 function planOf(schema: number): MigrationPlan {
-  if (schema === 0 || rangeOf(schema) === "frames") return planSteps(framedSteps(), schema);
-  refuseOldSchema(schemaSteps(), schema);
-  return { ...planSteps(framedSteps(), null), schema };
+  if (schema === 0 || rangeOf(schema) === "frames") return planSteps(sqliteSteps(), schema);
+  refuseOldRows(schema);
+  return { ...planSteps(sqliteSteps(), null), schema };
 }

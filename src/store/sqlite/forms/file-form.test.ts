@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { newestSchema } from "../../database/schema-steps.ts";
-import { framedSteps } from "../../framed/framed-steps.ts";
-import { migrate as migrateFramed } from "../../framed/schema.ts";
 import { Connection } from "../database/connection.ts";
+import { migrate } from "../database/migrate.ts";
 import { planMigration } from "../database/plan-migration.ts";
+import { sqliteSteps } from "../database/schema-steps.ts";
 import { openSqliteStore } from "../open-store.ts";
 import { readFileForm } from "./file-form.ts";
 
@@ -22,8 +22,8 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const open = (newForm?: "rows" | "frames") => openSqliteStore({ path, macKey, newForm });
-const make = async (newForm?: "rows" | "frames") => (await open(newForm)).close();
+const open = () => openSqliteStore({ path, macKey });
+const make = async () => (await open()).close();
 
 function run(statement: string): void {
   const database = new DatabaseSync(path);
@@ -31,12 +31,12 @@ function run(statement: string): void {
   database.close();
 }
 
-const newest = newestSchema(framedSteps());
+const newest = newestSchema(sqliteSteps());
 
 test.each([999, newest + 1])(
   "a file with schema %i, which only a newer program knows, is refused",
   async (schema) => {
-    await make("frames");
+    await make();
     run(`PRAGMA user_version = ${schema}`);
     const refused = {
       code: "STORE_UNAVAILABLE",
@@ -47,33 +47,31 @@ test.each([999, newest + 1])(
   },
 );
 
-test("a file of another program is refused, whichever form is asked for", async () => {
+test("a file of another program is refused", async () => {
   run("CREATE TABLE customers (id INTEGER)");
-  for (const form of ["rows", "frames"] as const)
-    await expect(open(form)).rejects.toMatchObject({
-      code: "CONFIG_INVALID",
-      message: expect.stringContaining("belongs to another program; it holds customers"),
-    });
+  await expect(open()).rejects.toMatchObject({
+    code: "CONFIG_INVALID",
+    message: expect.stringContaining("belongs to another program; it holds customers"),
+  });
 });
 
-test("a file that has become one of rows is not made one of frames", async () => {
-  await make("rows");
+test.each([25, 28])("a file of rows, with schema %i, is not opened as one of frames", async (schema) => {
+  run(`CREATE TABLE paused_types (type TEXT); PRAGMA user_version = ${schema}`);
+  expect(readFileForm(path)).toBe("rows");
+  await expect(open()).rejects.toMatchObject({
+    code: "CONFIG_INVALID",
+    message: expect.stringContaining(`has schema ${schema}, of version 0.1; start its hub once`),
+  });
   const sql = new Connection(path, 0);
-  expect(() => migrateFramed(sql, () => {})).toThrow("keeps jobs in rows, and was to be opened as");
+  expect(() => migrate(sql, () => {})).toThrow("of version 0.1");
   expect(sql.inTransaction).toBe(false);
   sql.close();
 });
 
-test("a new file gets the form that is asked for, frames by default, and keeps it", async () => {
+test("a new file is one of frames", async () => {
   expect(readFileForm(path)).toBeNull();
   await make();
   expect(readFileForm(path)).toBe("frames");
-  await make("rows");
-  expect(readFileForm(path)).toBe("frames");
-  rmSync(path);
-  await make("rows");
-  await make("frames");
-  expect(readFileForm(path)).toBe("rows");
 });
 
 test("a file of frames that was left halfway is made from the beginning", () => {
@@ -81,13 +79,13 @@ test("a file of frames that was left halfway is made from the beginning", () => 
   const killed = () => {
     throw new Error("killed");
   };
-  expect(() => migrateFramed(sql, killed)).toThrow("killed");
+  expect(() => migrate(sql, killed)).toThrow("killed");
   sql.close();
   expect(readFileForm(path)).toBeNull();
 });
 
 test("what an open would change is told", async () => {
   expect(planMigration(path)).toMatchObject({ schema: null, newest });
-  await make("frames");
+  await make();
   expect(planMigration(path)).toMatchObject({ schema: newest, newest, steps: [] });
 });

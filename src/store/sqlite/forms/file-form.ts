@@ -1,18 +1,16 @@
 import { existsSync, statSync } from "node:fs";
 import { WritError } from "../../../core/errors.ts";
 import { newestSchema } from "../../database/schema-steps.ts";
-import { framedSteps } from "../../framed/framed-steps.ts";
 import { Connection, makePrivate } from "../database/connection.ts";
-import { schemaSteps, schemaVersion } from "../database/migrate.ts";
+import { schemaVersion } from "../database/migrate.ts";
+import { sqliteSteps } from "../database/schema-steps.ts";
+import { newestOfRows } from "../rows/rows-schema.ts";
 
 /**
- * How a SQLite file keeps jobs and events: a row for each, or frames of groups with narrow rows behind them. It is a property of the
- * file, and its schema tells it. Why: ADR 0116.
+ * How a SQLite file keeps jobs and events: in frames of groups with narrow rows behind them, or, if version 0.1 made it, in a row for
+ * each. It is a property of the file, and its schema tells it. Why: ADR 0116, ADR 0121.
  */
-export type FileForm = "rows" | "frames";
-
-/** What a new file becomes by default. */
-export const newFormDefault: FileForm = "frames";
+type FileForm = "rows" | "frames";
 
 /** The first schema of the form `frames`. Every program that knows only rows refuses a number as high as this. */
 const firstOfFrames = 1_000;
@@ -31,7 +29,7 @@ export function readFileForm(path: string): FileForm | null {
 }
 
 /**
- * The same for the hub whose file it is. The files that SQLite puts beside a database get its mode when anybody opens it, so others
+ * The same for the hub whose file it is. The files that SQLite puts beside a database get its mode when any program opens it, so others
  * are shut out first.
  */
 export function readOwnFileForm(path: string): FileForm | null {
@@ -39,13 +37,12 @@ export function readOwnFileForm(path: string): FileForm | null {
   return readFileForm(path);
 }
 
-/** For a driver that is about to use a file: it may have been made meanwhile, in the other form. */
-export function refuseOtherForm(schema: number, expected: FileForm): void {
-  const form = formOf(schema);
-  if (form === expected || form === null) return;
+/** Throws if a file of this schema is one of rows, which the store does not use; a hub takes it over first. */
+export function refuseRows(schema: number): void {
+  if (formOf(schema) !== "rows") return;
   throw new WritError(
     "CONFIG_INVALID",
-    `the database keeps jobs in ${form}, and was to be opened as one that keeps them in ${expected}; start the hub again, which looks first`,
+    `the database has schema ${schema}, of version 0.1; start its hub once with this program, which puts it into the form of today`,
   );
 }
 
@@ -53,7 +50,7 @@ export function refuseOtherForm(schema: number, expected: FileForm): void {
 function formOf(schema: number): FileForm | null {
   if (schema === 0) return null;
   const form = rangeOf(schema);
-  const newest = newestSchema(form === "frames" ? framedSteps() : schemaSteps());
+  const newest = form === "frames" ? newestSchema(sqliteSteps()) : newestOfRows;
   if (schema <= newest) return form;
   throw new WritError(
     "STORE_UNAVAILABLE",
@@ -62,7 +59,7 @@ function formOf(schema: number): FileForm | null {
   );
 }
 
-/** The form to which the schema belongs, also if only a newer program knows it. */
+/** The form to which the schema belongs, even if only a newer program knows it. */
 export function rangeOf(schema: number): FileForm {
   return schema >= firstOfFrames ? "frames" : "rows";
 }

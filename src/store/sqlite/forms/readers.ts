@@ -1,9 +1,9 @@
-import { openAuditReader as openFramedAudit } from "../../framed/reads/audit-reader.ts";
-import { findBrokenSeals as findInFrames } from "../../framed/reads/seal-reader.ts";
 import type { SealFindings } from "../../jobs/seal-check.ts";
 import type { AuditReader } from "../../log/audit-reader.ts";
-import { openAuditReader as openRowsAudit } from "../reads/audit-reader.ts";
-import { findBrokenSeals as findInRows } from "../reads/seal-reader.ts";
+import { openAuditReader as openFramedAudit } from "../reads/audit-reader.ts";
+import { findBrokenSeals as findInFrames } from "../reads/seal-reader.ts";
+import { openAuditReader as openRowsAudit } from "../rows/audit-reader.ts";
+import { findBrokenSeals as findInRows } from "../rows/seal-reader.ts";
 import { readFileForm } from "./file-form.ts";
 
 /** For programs that look at a database file without a hub, of whichever form it is. Why: ADR 0014, ADR 0116. */

@@ -4,10 +4,10 @@ import type { ChangeRules } from "../../../core/jobs/outcome.ts";
 import { largerStream, outputTooLargeText } from "../../../core/jobs/small-output.ts";
 import { briefOf } from "../../jobs/job-brief.ts";
 import type { ChangeAnswer, JobChange, ReceiptSignature } from "../../store.ts";
+import { keepSmallOutput } from "../acts/output-acts.ts";
 import type { Context } from "../context.ts";
 import { saveReceiptSignature } from "../log/receipt-signatures.ts";
-import { loadJob } from "./job-row.ts";
-import { keepSmallOutput } from "./small-outputs.ts";
+import { findById } from "./load-entry.ts";
 import { type WriteAnswer, writeJob } from "./write-job.ts";
 
 type ChangeInput = {
@@ -17,28 +17,28 @@ type ChangeInput = {
   receiptSignature?: ReceiptSignature | null;
 };
 
-/** Applies each change by itself; the answers are in the order of the changes. Why: ADR 0022. */
+/** Applies each change by itself; the answers are in the order of the changes. Why: ADR 0116. */
 export function changeJobs(context: Context, input: ChangeInput): ChangeAnswer[] {
   const { changes, receiptSignature = null } = input;
-  const answers = changes.map((change): ChangeAnswer => {
-    const answer = changeJob(context, change, input);
-    return answer.kind === "unknown" ? answer : { ...answer, job: briefOf(answer.job) };
-  });
-  if (receiptSignature !== null && answers.some(({ kind }) => kind === "moved")) {
+  const answers = changes.map((change) => briefAnswer(changeJob(context, change, input)));
+  if (receiptSignature !== null && answers.some(({ kind }) => kind === "moved"))
     saveReceiptSignature(context, receiptSignature);
-  }
   return answers;
+}
+
+export function briefAnswer(answer: WriteAnswer): ChangeAnswer {
+  return answer.kind === "unknown" ? answer : { ...answer, job: briefOf(answer.job) };
 }
 
 export function changeJob(context: Context, asked: JobChange, how: ChangeContext): WriteAnswer {
   const { jobId, change, smallOutput } = asked;
-  const job = context.held.get(jobId) ?? loadJob(context, jobId);
-  if (job === null) return { kind: "unknown" };
-  if (smallOutput === undefined) return writeJob(context, job, change, how);
-  const bytesMax = context.book.quota(job.tenantId).max_output_bytes ?? Number.MAX_SAFE_INTEGER;
+  const entry = findById(context, jobId);
+  if (entry === null) return { kind: "unknown" };
+  if (smallOutput === undefined) return writeJob(context, entry, change, how);
+  const bytesMax = context.book.quota(entry.record.tenantId).max_output_bytes ?? Number.MAX_SAFE_INTEGER;
   if (largerStream(smallOutput) > bytesMax)
-    return { kind: "refused", code: "TOO_LARGE", message: outputTooLargeText(bytesMax), job };
-  const answer = writeJob(context, job, change, how);
+    return { kind: "refused", code: "TOO_LARGE", message: outputTooLargeText(bytesMax), job: entry.record };
+  const answer = writeJob(context, entry, change, how);
   if (answer.kind === "moved") keepSmallOutput(context, answer.job, smallOutput);
   return answer;
 }

@@ -1,63 +1,77 @@
 import { countMove } from "../../../core/jobs/effects.ts";
-import type { JobRecord } from "../../../core/jobs/job.ts";
 import { jobRemoved } from "../../log/act-events.ts";
 import type { Queue } from "../../queues/queue-book.ts";
 import { dropJobObjects } from "../acts/object-acts.ts";
+import { removeOutputs } from "../acts/output-acts.ts";
 import { closeEmptyQueue } from "../claims/queue-rows.ts";
 import type { Context } from "../context.ts";
-import { appendEvent } from "../log/event-log.ts";
+import { countJob } from "../counts/count-job.ts";
+import { removeEntries } from "../frames/remove-entries.ts";
+import { appendEvent } from "../log/append-event.ts";
+import { addEventFrame, keepTimeline } from "../log/event-frames.ts";
 import { keepReceipt } from "../log/kept-receipts.ts";
-import { countJob } from "./apply-effects.ts";
-import { removeSmallOutputs } from "./small-outputs.ts";
+import { writeRowsNow } from "./flush-rows.ts";
+import type { JobEntry } from "./job-entry.ts";
+import { selectEntries } from "./load-entry.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number; nowMs: number };
-type Prunable = Pick<
-  JobRecord,
-  "id" | "tenantId" | "userId" | "type" | "status" | "failCode" | "eventCount"
-> & {
-  seq: number;
-  queue_id: number;
-  output_bytes: number;
-};
 
-const columns = `seq, id, queue_id, status, output_bytes, type, tenant_id AS tenantId, user_id AS userId,
-    fail_code AS failCode, event_count AS eventCount`;
-
-/** Deletes finished jobs, oldest first; their events and receipts stay until their own time. Why: ADR 0013. */
+/**
+ * Deletes finished jobs, oldest first. Their events stay until their own time, and so do the documents of those that have a
+ * receipt; other documents and lines are overwritten where they are. Why: ADR 0116.
+ */
 export function pruneJobs(context: Context, input: PruneInput): string[] {
-  const jobs = findPrunable(context, input);
-  const queues = new Set<Queue>();
-  for (const job of jobs) {
-    keepReceipt(context, job.seq);
-    dropJobObjects(context, job.id);
-    appendEvent(context, jobRemoved(job, input.nowMs));
-    context.notice.job(job.id);
-    removeSmallOutputs(context, job.seq);
-    context.sql.run("DELETE FROM jobs WHERE seq = ?", job.seq);
-    countJob(context, job, job.status, -1);
-    context.tallies.add("output_bytes", -job.output_bytes);
-    const queue = context.book.byId(job.queue_id);
-    if (queue === undefined) continue;
-    context.book.adjust(queue, countMove(job.status, null));
-    queues.add(queue);
-  }
-  for (const queue of queues) closeEmptyQueue(context, queue);
-  return jobs.map((job) => job.id);
-}
-
-/** Dead letters have an index of their own, so that the many completed jobs are not read for a few dead letters. */
-function findPrunable(context: Context, input: PruneInput): Prunable[] {
-  const ended = context.sql.all<Prunable>(
-    `SELECT ${columns} FROM jobs INDEXED BY jobs_ended
-      WHERE completed_at < ? AND status IN ('completed', 'failed') ORDER BY completed_at LIMIT ?`,
+  writeRowsNow(context);
+  context.mustFlush = true;
+  const ended = selectEntries(
+    context,
+    "INDEXED BY jobs_ended WHERE completed_at < ? AND status IN (3, 4) ORDER BY completed_at LIMIT ?",
     input.endedBefore,
     input.limit,
   );
-  const quarantined = context.sql.all<Prunable>(
-    `SELECT ${columns} FROM jobs INDEXED BY jobs_quarantined
-      WHERE status = 'quarantined' AND completed_at < ? ORDER BY completed_at LIMIT ?`,
+  const quarantined = selectEntries(
+    context,
+    "INDEXED BY jobs_quarantined WHERE status = 5 AND completed_at < ? ORDER BY completed_at LIMIT ?",
     input.quarantinedBefore,
     input.limit - ended.length,
   );
-  return [...ended, ...quarantined];
+  const entries = [...ended, ...quarantined];
+  if (entries.length > 0) context.removal = "some";
+  const queues = new Set<Queue>();
+  for (const entry of entries) {
+    const queue = pruneJob(context, entry, input.nowMs);
+    if (queue !== undefined) queues.add(queue);
+  }
+  removeEntries(context, entries.filter(({ receiptAt }) => receiptAt === null).flatMap(submitted));
+  for (const queue of queues) closeEmptyQueue(context, queue);
+  if (queues.size > 0) context.names.forget();
+  return entries.map(({ record }) => record.id);
+}
+
+function pruneJob(context: Context, entry: JobEntry, nowMs: number): Queue | undefined {
+  const { sql, book } = context;
+  const { record } = entry;
+  keepReceipt(context, entry);
+  dropJobObjects(context, record.id);
+  appendEvent(context, jobRemoved(record, nowMs));
+  context.notice.job(record.id);
+  keepTimeline(context, record.id, addEventFrame(context, entry, context.frame.number));
+  removeOutputs(context, record.seq);
+  for (const table of ["job_keys", "job_inputs", "document_summaries"] as const)
+    sql.run(`DELETE FROM ${table} WHERE job_seq = ?`, record.seq);
+  sql.run("DELETE FROM jobs WHERE seq = ?", record.seq);
+  context.jobs.forget(record.seq);
+  countJob(context, record, record.status, -1);
+  const queue = book.byId(entry.queueId);
+  if (queue !== undefined) book.adjust(queue, countMove(record.status, null));
+  return queue;
+}
+
+/** Where what was submitted with a job is. */
+function submitted({ at, lineAt }: JobEntry) {
+  const lines = lineAt === null ? [at] : [at, lineAt];
+  return [
+    { ...at, payload: "documents" as const },
+    ...lines.map((place) => ({ ...place, payload: "jobs" as const })),
+  ];
 }

@@ -1,24 +1,27 @@
-// Accepts a batch of jobs as a whole, or refuses it. Why: ADR 0062, ADR 0073.
 import type { Origin } from "../../../core/events.ts";
 import { submitEffects } from "../../../core/jobs/effects.ts";
 import { type NewJob, newJobRecord } from "../../../core/jobs/job.ts";
 import { RefusedAct } from "../../acts/refused-act.ts";
-import { sealJob } from "../../jobs/job-seal.ts";
 import { answerRepeat, type KnownJob, refusalByQuota } from "../../jobs/submit-rules.ts";
 import type { SubmitOutcome } from "../../store.ts";
 import { openQueue } from "../claims/queue-rows.ts";
 import type { Context } from "../context.ts";
-import { applyEffects } from "./apply-effects.ts";
-import { insertJob } from "./job-row.ts";
+import type { JobEntry } from "./job-entry.ts";
+import { findById, findEntry } from "./load-entry.ts";
+import { newEntry } from "./new-entry.ts";
+import { applyEffects } from "./write-job.ts";
 
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
 
 export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
-  // Returned and not thrown: nothing was written yet, so there is nothing to roll back.
+  // Returned and not thrown: nothing was written yet, so there is nothing to undo.
   const refusal = refusalByQuota(context.book, input, (job) => findKnown(context, job) !== null);
   if (refusal !== null) return refusal;
   const jobs = input.jobs.map((job, index) => {
-    if (accept(context, job, input.origin)) return { id: job.id, status: "pending" as const, existed: false };
+    if (isFree(context, job)) {
+      accept(context, job, input.origin);
+      return { id: job.id, status: "pending" as const, existed: false };
+    }
     const answer = answerRepeat(job, index, findKnown(context, job));
     if ("refusal" in answer) throw new RefusedAct(answer.refusal);
     return answer.job;
@@ -26,53 +29,54 @@ export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome 
   return { kind: "accepted", jobs };
 }
 
-/** Found by the key that the producer chose, else by the id. Without either, it cannot be recognised. */
+/** Found by the key that the producer chose, else by the id. Without either, it cannot be recognised. Why: ADR 0116. */
 function findKnown(context: Context, job: NewJob): KnownJob | null {
-  const [condition, name] = job.isKeyChosen
-    ? ["idempotency_key = ? AND is_key_chosen = 1", job.idempotencyKey]
-    : ["id = ?", job.id];
-  return context.sql.first<KnownJob>(
-    `SELECT id, user_id AS userId, status, request_hash AS requestHash FROM jobs WHERE tenant_id = ? AND ${condition}`,
-    job.tenantId,
-    name,
-  );
+  const entry = job.isKeyChosen ? findByKey(context, job) : findById(context, job.id);
+  if (entry === null || entry.record.tenantId !== job.tenantId) return null;
+  const { id, userId, status, requestHash } = entry.record;
+  return { id, userId, status, requestHash };
 }
 
-/** False if such a job already exists. */
-function accept(context: Context, job: NewJob, origin: Origin | null): boolean {
-  const queue = openQueue(context, job.queueKey);
-  const record = newJobRecord(job, context.tallies.get("job_seq") + 1);
-  const effects = submitEffects(record, origin);
-  if (!insertJob(context, effects, { queueId: queue.id, isKeyChosen: job.isKeyChosen })) return false;
-  context.tallies.add("job_seq", 1);
-  context.sql.run(
-    "INSERT INTO documents (job_seq, document, mac) VALUES (?, ?, ?)",
-    record.seq,
-    job.document,
-    sealJob(context.macKey, record, job.document),
+function findByKey(context: Context, { tenantId, idempotencyKey }: NewJob): JobEntry | null {
+  const known = context.sql.first<{ seq: number }>(
+    "SELECT job_seq AS seq FROM job_keys WHERE tenant_id = ? AND key = ?",
+    tenantId,
+    idempotencyKey,
   );
-  if (job.summary !== null) {
-    context.sql.run(
-      "INSERT INTO document_summaries (job_seq, summary) VALUES (?, ?)",
-      record.seq,
-      job.summary,
-    );
-  }
-  for (const { folder_id, object_key, sha256 } of job.inputs ?? []) {
-    context.sql.run(
-      `INSERT INTO job_inputs (job_seq, tenant_id, folder_id, object_key, sha256) VALUES (?, ?, ?, ?, ?)
-        ON CONFLICT DO NOTHING`,
-      record.seq,
+  return known && findEntry(context, known.seq);
+}
+
+function isFree(context: Context, job: NewJob): boolean {
+  if (!context.ids.isNew(job.id) && findById(context, job.id) !== null) return false;
+  return !job.isKeyChosen || findByKey(context, job) === null;
+}
+
+function accept(context: Context, job: NewJob, origin: Origin | null): void {
+  const { tallies, frame, ids } = context;
+  const queue = openQueue(context, job.queueKey);
+  const record = newJobRecord(job, tallies.add("job_seq", 1));
+  const effects = submitEffects(record, origin);
+  const place = frame.addJob(record, job.document);
+  ids.add(job.id);
+  const at = { frame: frame.number, place };
+  context.jobs.put(newEntry(context, effects, { queueId: queue.id, at, document: job.document }));
+  keepBeside(context, job, record.seq);
+  applyEffects(context, queue.id, effects);
+  if (effects.readiness === "now") context.parked.noteReady(job.createdAt);
+}
+
+/** What few jobs have, in tables of their own. */
+function keepBeside({ sql }: Context, job: NewJob, seq: number): void {
+  if (job.isKeyChosen)
+    sql.run("INSERT INTO job_keys VALUES (?, ?, ?)", job.tenantId, job.idempotencyKey, seq);
+  if (job.summary !== null) sql.run("INSERT INTO document_summaries VALUES (?, ?)", seq, job.summary);
+  for (const { folder_id, object_key, sha256 } of job.inputs ?? [])
+    sql.run(
+      "INSERT INTO job_inputs VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      seq,
       job.tenantId,
       folder_id,
       object_key,
       sha256,
     );
-  }
-  applyEffects(context, effects);
-  if (effects.readiness === "now") {
-    context.fresh.remember(effects.after, job.document);
-    context.parked.noteReady(job.createdAt);
-  }
-  return true;
 }

@@ -1,55 +1,80 @@
 import type { Change } from "../../../core/jobs/change.ts";
-import { type ChangeContext, decideEffects } from "../../../core/jobs/effects.ts";
-import { isActive, type JobRecord } from "../../../core/jobs/job.ts";
+import { type ChangeContext, decideEffects, type Effects } from "../../../core/jobs/effects.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
 import type { Outcome } from "../../../core/jobs/outcome.ts";
+import { noteEffects } from "../../jobs/note-effects.ts";
 import type { Context } from "../context.ts";
-import { applyEffects } from "./apply-effects.ts";
-import { loadJob, updateJob } from "./job-row.ts";
-import { resealJob } from "./reseal-job.ts";
+import { countJob } from "../counts/count-job.ts";
+import { appendEvent } from "../log/append-event.ts";
+import { addEventFrame } from "../log/event-frames.ts";
+import { isNew, type JobEntry } from "./job-entry.ts";
 import { settleObjects } from "./settle-objects.ts";
 
-/** The outcome of a change, with the whole record as it is now. */
+/** The outcome of a change, with the whole record as it is now. Why: ADR 0007, ADR 0022, ADR 0116. */
 export type WriteAnswer =
   | ((Extract<Outcome, { kind: "refused" | "duplicate" }> | { kind: "moved" }) & { job: JobRecord })
   | { kind: "unknown" };
 
-/** Nobody else writes while a transaction is open; a second look is enough for a record that was cached too long. */
-const looksMax = 3;
+const readyOf = { now: 1, later: 0, never: null } as const;
 
-/**
- * The only way to change a stored job: ask the rules, write the row under the fence, and in the same transaction
- * everything that follows. Why: ADR 0007, ADR 0022.
- */
-export function writeJob(context: Context, job: JobRecord, change: Change, how: ChangeContext): WriteAnswer {
-  let before = job;
-  for (let look = 1; look <= looksMax; look++) {
-    const outcome = decideEffects(before, change, how);
-    if (outcome.kind === "moved") {
-      if (updateJob(context, before, outcome.effects)) {
-        resealJob(context, before, outcome.effects.after);
-        applyEffects(context, outcome.effects);
-        settleObjects(context, before, outcome.effects.after, change);
-        hold(context, outcome.effects.after);
-        return { kind: "moved", job: outcome.effects.after };
-      }
-    } else if (look > 1 || before !== context.held.get(before.id)) {
-      return { ...outcome, job: before };
-    }
-    // Either the row differs from memory, or memory is about to cause a refusal: read the row.
-    context.held.delete(before.id);
-    context.fresh.forget(before.seq);
-    const stored = loadJob(context, before.id);
-    if (stored === null) return { kind: "unknown" };
-    before = stored;
-  }
-  throw new Error(`job ${job.id} changed ${looksMax} times inside one transaction`);
+/** The only way to change a job: ask the rules, and put what follows into memory and into the frame of the group. */
+export function writeJob(context: Context, entry: JobEntry, change: Change, how: ChangeContext): WriteAnswer {
+  const before = entry.record;
+  const outcome = decideEffects(before, change, how);
+  if (outcome.kind !== "moved") return { ...outcome, job: before };
+  const { effects } = outcome;
+  const { after } = effects;
+  const { number } = context.frame;
+  context.jobs.put({
+    ...entry,
+    record: after,
+    lineAt: lineOf(context, entry, after),
+    receiptAt: receiptOf(context, entry, after),
+    ready: readyOf[effects.readiness],
+    dueAt: effects.dueAt,
+    eventFrames: effects.events.length === 0 ? entry.eventFrames : addEventFrame(context, entry, number),
+    document: isNew(after) ? entry.document : null,
+  });
+  applyEffects(context, entry.queueId, effects);
+  settleObjects(context, before, after, change);
+  return { kind: "moved", job: after };
 }
 
-/** More than any fleet holds at once, and at most 20 MB as long as progress texts are short. */
-const heldMax = 20_000;
+/** A changed timeout is a new line. One that was broken before stays broken. */
+function lineOf({ frame }: Context, entry: JobEntry, after: JobRecord): JobEntry["lineAt"] {
+  if (after.timeoutSec === entry.record.timeoutSec || !entry.isGenuine) return entry.lineAt;
+  return { frame: frame.number, place: frame.addLine(after) };
+}
 
-function hold(context: Context, job: JobRecord): void {
-  context.fresh.forget(job.seq);
-  if (!isActive(job.status)) context.held.delete(job.id);
-  else if (context.held.size < heldMax || context.held.has(job.id)) context.held.set(job.id, job);
+function receiptOf({ frame }: Context, entry: JobEntry, { receipt }: JobRecord): JobEntry["receiptAt"] {
+  if (receipt === entry.record.receipt) return entry.receiptAt;
+  return receipt === null ? null : { frame: frame.number, place: frame.addReceipt(receipt) };
+}
+
+/** Carries out what follows from a change beside the job: events, counters, queues, and notices after the commit. */
+export function applyEffects(context: Context, queueId: number, effects: Effects): void {
+  const { after, events, counts, readiness } = effects;
+  for (const event of events) appendEvent(context, event);
+  if (counts !== null) {
+    const { from, to, worker } = counts;
+    if (from !== null) countJob(context, after, from, -1);
+    if (to !== null) countJob(context, after, to, 1);
+    if (worker !== null) countWorker(context, worker);
+  }
+  noteEffects(context, effects);
+  const queue = context.book.byId(queueId);
+  if (queue !== undefined) {
+    if (readiness === "now") context.windows.add(queue, after);
+    else context.windows.remove(queue, after);
+  }
+  if (readiness === "later" && context.nextRunAt !== undefined)
+    context.nextRunAt = Math.min(context.nextRunAt ?? after.runAt, after.runAt);
+}
+
+function countWorker(
+  { workers, frame }: Context,
+  worker: { id: string; active: number; completed: number; failed: number },
+): void {
+  workers.add(worker.id, worker);
+  if (worker.completed + worker.failed > 0) frame.addWorked(worker.id, worker.completed, worker.failed);
 }

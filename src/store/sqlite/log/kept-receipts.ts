@@ -1,56 +1,89 @@
-import { findRouting, isReceiptSealed, readRouting } from "../../jobs/job-seal.ts";
+import { idOfHex, type JobLine } from "../../frames/job-line.ts";
 import type { ForgottenJob } from "../../store.ts";
 import type { Context } from "../context.ts";
-import { loadJobs } from "../jobs/job-row.ts";
-import { loadSealed } from "../jobs/reseal-job.ts";
-import type { ReadContext } from "../reads/read-context.ts";
+import type { Connection } from "../database/connection.ts";
+import type { FrameReader } from "../frames/frame-reader.ts";
+import { removeEntries } from "../frames/remove-entries.ts";
+import { idBytes, type JobEntry } from "../jobs/job-entry.ts";
 
-/**
- * Keeps the receipt of a job that is about to be deleted, with everything needed to vouch for it.
- * Why: ADR 0013, ADR 0075.
- */
-export function keepReceipt(context: Context, jobSeq: number): void {
-  const [job] = loadJobs(context, "WHERE seq = ? AND receipt IS NOT NULL", jobSeq);
-  if (job === undefined) return;
-  const sealed = loadSealed(context, jobSeq);
-  if (sealed === null) return;
-  const { document, mac } = sealed;
-  context.sql.run(
-    `INSERT INTO receipts (job_seq, job_id, document, routing, mac, receipt, ended_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    jobSeq,
-    job.id,
-    document,
-    // Nothing matches a seal that is broken, and an empty routing least of all.
-    findRouting(context.macKey, job, document, mac) ?? "",
-    mac,
-    job.receipt,
-    job.completedAt,
+export type Kept = {
+  job_seq: number;
+  id: Uint8Array;
+  ended_at: number;
+  line_frame: number;
+  line_place: number;
+  frame: number;
+  place: number;
+  receipt_frame: number;
+  receipt_place: number;
+};
+
+/** Keeps where the receipt of a job is that is about to be deleted, with everything needed to vouch for it. Why: ADR 0013, ADR 0075, ADR 0116. */
+export function keepReceipt({ sql }: Context, { record, at, lineAt, receiptAt }: JobEntry): void {
+  if (receiptAt === null) return;
+  sql.run(
+    "INSERT INTO kept_receipts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    record.seq,
+    idBytes(record.id),
+    (lineAt ?? at).frame,
+    (lineAt ?? at).place,
+    at.frame,
+    at.place,
+    receiptAt.frame,
+    receiptAt.place,
+    record.completedAt,
   );
 }
 
-type Row = { document: string; routing: string; mac: Uint8Array; receipt: string };
+type Sources = { sql: Connection; frames: FrameReader };
 
-export function getForgottenJob(context: ReadContext, { jobId }: { jobId: string }): ForgottenJob | null {
-  const row = context.sql.first<Row>(
-    "SELECT document, routing, mac, receipt FROM receipts WHERE job_id = ? ORDER BY job_seq DESC LIMIT 1",
-    jobId,
+export function getForgottenJob(sources: Sources, { jobId }: { jobId: string }): ForgottenJob | null {
+  const row = sources.sql.first<Kept>(
+    "SELECT * FROM kept_receipts WHERE id = ? ORDER BY job_seq DESC LIMIT 1",
+    idBytes(jobId),
   );
   if (row === null) return null;
-  const { document, routing, mac, receipt } = row;
-  const isSealed = isReceiptSealed(context.macKey, { jobId, document, routing, mac });
-  return { ...readRouting(routing), id: jobId, document, receipt, isSealed };
+  const { line: _, ...job } = readKept(sources, row);
+  return job;
+}
+
+/** The receipt in a row, with the line of its job; null if that cannot be read. */
+export function readKept(
+  { frames }: Pick<Sources, "frames">,
+  row: Kept,
+): ForgottenJob & { line: JobLine | null } {
+  const id = idOfHex(Buffer.from(row.id).toString("hex"));
+  const line = frames.line(row.line_frame, row.line_place);
+  const document = frames.entry(row.frame, "documents", row.place);
+  const receipt = frames.receipt(row.receipt_frame, row.receipt_place);
+  const documentSha256 = frames.hash(row.line_frame, "documents", row.line_place);
+  const isSealed =
+    [line, document, receipt].every(({ state }) => state === "kept") &&
+    line.line?.id === id &&
+    frames.hash(row.frame, "documents", row.place) === documentSha256;
+  const { tenantId = "", userId = "" } = line.line ?? {};
+  const texts = { document: document.text, receipt: receipt.text };
+  return { id, tenantId, userId, documentSha256, ...texts, isSealed, line: line.line };
 }
 
 export function pruneReceipts(
   context: Context,
   { before, limit }: { before: number; limit: number },
 ): { removed: number } {
-  const removed = context.sql.run(
-    `DELETE FROM receipts
-      WHERE job_seq IN (SELECT job_seq FROM receipts WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`,
+  const rows = context.sql.all<Kept>(
+    "SELECT * FROM kept_receipts WHERE ended_at < ? ORDER BY ended_at LIMIT ?",
     before,
     limit,
   );
-  return { removed };
+  removeEntries(
+    context,
+    rows.flatMap((row) => [
+      { frame: row.line_frame, place: row.line_place, payload: "jobs" as const },
+      { frame: row.frame, place: row.place, payload: "jobs" as const },
+      { frame: row.frame, place: row.place, payload: "documents" as const },
+      { frame: row.receipt_frame, place: row.receipt_place, payload: "receipts" as const },
+    ]),
+  );
+  for (const { job_seq } of rows) context.sql.run("DELETE FROM kept_receipts WHERE job_seq = ?", job_seq);
+  return { removed: rows.length };
 }

@@ -1,23 +1,13 @@
+import { jobStates } from "../../../core/jobs/job.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
-import {
-  clockSlackMs,
-  type JobFilter,
-  listedStates,
-  lookedJobsMax,
-  searchedBytesMax,
-} from "../../jobs/job-list.ts";
+import { clockSlackMs, type JobFilter, listedStates, lookedJobsMax } from "../../jobs/job-list.ts";
 import type { SqlValue } from "../database/connection.ts";
-import { type Path, pathsOf } from "./job-paths.ts";
+import { idText } from "../jobs/job-entry.ts";
+import { pathsOf } from "./job-paths.ts";
 import { knownCount } from "./owner-totals.ts";
 import type { ReadContext } from "./read-context.ts";
 
 type FindContext = Pick<ReadContext, "sql" | "tallies">;
-
-/** How a driver looks for jobs: the parts of indexes to look in, and what a row must be like. */
-export type JobIndex = {
-  pathsOf(context: FindContext, filter: JobFilter): { paths: Path[]; values: SqlValue[] };
-  wanted: string;
-};
 
 /**
  * Finds the jobs that a filter fits, newest first. SQLite reads the paths side by side and merges them, so that only the
@@ -27,7 +17,6 @@ export type JobIndex = {
 export function findJobs(
   context: FindContext,
   filter: JobFilter,
-  { pathsOf, wanted }: JobIndex = rowIndex,
 ): { seqs: number[]; nextBefore: number | null } {
   const { offset = 0, limit } = filter;
   const { paths, values: pathValues } = pathsOf(context, filter);
@@ -53,7 +42,7 @@ export function findJobs(
   return { seqs, nextBefore: last?.seq ?? null };
 }
 
-function textOf({ from, fixed }: Path): string {
+function textOf({ from, fixed }: { from: string; fixed: string }): string {
   return `SELECT seq FROM ${from} WHERE ${fixed} AND seq < ?13 AND seq >= ?14`;
 }
 
@@ -83,11 +72,11 @@ function firstSince(context: FindContext, timeMs: number): number {
   return low;
 }
 
-/** What rows are asked for, in SQL; `document` is its text, or what was stored in place of a large one. */
+/** How rows are asked for what a filter names; `document` is its text, or the summary of a large one. */
 type WantedColumns = Record<"id" | "tenant" | "user" | "type" | "worker" | "state" | "document", string>;
 
 /** One text for all filters, because each text is prepared once and kept. */
-export function wantedText({ id, tenant, user, type, worker, state, document }: WantedColumns): string {
+function wantedText({ id, tenant, user, type, worker, state, document }: WantedColumns): string {
   const hasFailCode =
     "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), ?6 IN (jobs.fail_code, jobs.fail_detail))";
   // First the whole text, which takes little time; its commands are looked at only if it contains the words.
@@ -107,21 +96,21 @@ export function wantedText({ id, tenant, user, type, worker, state, document }: 
     AND (?10 IS NULL OR ${id} LIKE ?10 ESCAPE '!' OR ${type} LIKE ?10 ESCAPE '!' OR ${isInCommand})`;
 }
 
-const rowIndex: JobIndex = {
-  pathsOf,
-  wanted: wantedText({
-    id: "jobs.id",
-    tenant: "jobs.tenant_id",
-    user: "jobs.user_id",
-    type: "jobs.type",
-    worker: "jobs.worker_id",
-    // Scheduled jobs have never been claimed, and their time has not come.
-    state: `CASE WHEN jobs.status <> 'pending' THEN jobs.status
-      WHEN jobs.ready = 0 AND jobs.attempt = 0 THEN 'scheduled' ELSE 'waiting' END`,
-    document: `SELECT coalesce(summary, iif(octet_length(document) <= ${searchedBytesMax}, document, NULL)) AS text
-      FROM documents LEFT JOIN document_summaries USING (job_seq) WHERE documents.job_seq = jobs.seq`,
-  }),
-};
+const ofOwner = (column: string): string => `(SELECT ${column} FROM owners WHERE number = jobs.owner)`;
+const states = jobStates.map((state, index) => `WHEN ${index} THEN '${state}'`).slice(1);
+
+/** Documents are in frames, so that a function reads them. */
+const wanted = wantedText({
+  id: idText,
+  tenant: ofOwner("tenant_id"),
+  user: ofOwner("user_id"),
+  type: "(SELECT type FROM queues WHERE id = jobs.queue_id)",
+  worker: "(SELECT name FROM names WHERE number = jobs.worker)",
+  state: `CASE jobs.status ${states.join(" ")} ELSE
+      iif(jobs.ready = 0 AND jobs.attempt = 0, 'scheduled', 'waiting') END`,
+  document: `SELECT coalesce((SELECT summary FROM document_summaries WHERE job_seq = jobs.seq),
+      searched_document(jobs.frame, jobs.place)) AS text`,
+});
 
 function wantedValues(filter: JobFilter): SqlValue[] {
   const { search } = filter;

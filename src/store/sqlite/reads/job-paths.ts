@@ -1,11 +1,12 @@
 import { type JobState, jobStates } from "../../../core/jobs/job.ts";
 import { idEndCharsMin, idStartCharsMin, type JobFilter, lookedJobsMax } from "../../jobs/job-list.ts";
 import type { SqlValue } from "../database/connection.ts";
+import { idText } from "../jobs/job-entry.ts";
 import { ownersOf } from "./owner-totals.ts";
 import type { ReadContext } from "./read-context.ts";
 
 /** An index, and the part of it in which jobs are. Their values begin with ?16. */
-export type Path = { from: string; fixed: string };
+type Path = { from: string; fixed: string };
 type PathContext = Pick<ReadContext, "sql" | "tallies">;
 type Paths = { paths: Path[]; values: SqlValue[] };
 
@@ -14,44 +15,28 @@ type Paths = { paths: Path[]; values: SqlValue[] };
  * in the order of seq. Those that have not are of jobs that are still live, and used only if these are few.
  * Why: ADR 0059.
  */
-export function pathsOf(context: PathContext, filter: JobFilter, known: KnownPaths = rowPaths): Paths {
+export function pathsOf(context: PathContext, filter: JobFilter): Paths {
   const { ids, idPart } = filter;
   if (ids !== undefined) return { paths: [known.byIds], values: [JSON.stringify(ids)] };
-  if (idPart !== undefined) return idPaths(idPart, known);
-  return statePaths(context, filter, known) ?? ownerPaths(context, filter, known) ?? everything;
+  if (idPart !== undefined) return idPaths(idPart);
+  return statePaths(context, filter) ?? ownerPaths(context, filter) ?? everything;
 }
-
-/** The indexes of a driver. */
-export type KnownPaths = {
-  /** With a JSON list of ids. */
-  byIds: Path;
-  /** With the beginning or the end of an id. */
-  byStart: Path;
-  byEnd: Path;
-  unsuccessful(state: "failed" | "quarantined", tenantId: string | undefined): Path;
-  /** Those that claims, the scheduler and the reaper use. */
-  claimable: Path;
-  delayed: Path;
-  held: Path;
-  /** With the values of these numbers: a tenant and a user. */
-  ofOwner(tenant: number, user: number): Path;
-};
 
 const everything: Paths = { paths: [{ from: "jobs NOT INDEXED", fixed: "TRUE" }], values: [] };
 
 /** The parts of the index `jobs_by_id_end`, from the first job to the last. */
-export const idParts = `(WITH RECURSIVE parts (part) AS (
+const idParts = `(WITH RECURSIVE parts (part) AS (
     SELECT min(seq) >> 7 FROM jobs
     UNION ALL
     SELECT part + 1 FROM parts WHERE part < (SELECT max(seq) >> 7 FROM jobs)
   ) SELECT part FROM parts)`;
 
-function idPaths(idPart: string, { byStart, byEnd }: KnownPaths): Paths {
+function idPaths(idPart: string): Paths {
   // A whole id is its own beginning and end.
   const isWhole = idPart.length >= idCharsMax;
   const paths = [
-    ...(idPart.length >= idStartCharsMin ? [byStart] : []),
-    ...(idPart.length >= idEndCharsMin && !isWhole ? [byEnd] : []),
+    ...(idPart.length >= idStartCharsMin ? [known.byStart] : []),
+    ...(idPart.length >= idEndCharsMin && !isWhole ? [known.byEnd] : []),
   ];
   return { paths, values: [idPart] };
 }
@@ -59,20 +44,18 @@ function idPaths(idPart: string, { byStart, byEnd }: KnownPaths): Paths {
 const idCharsMax = 36;
 
 /** Null if most of the jobs have these states, or if those that are live are many. */
-function statePaths(context: PathContext, filter: JobFilter, known: KnownPaths): Paths | null {
-  const { statuses, failCode, tenantId } = filter;
+function statePaths(context: PathContext, filter: JobFilter): Paths | null {
+  const { statuses, failCode } = filter;
   const isScheduled = filter.pendingPart === "scheduled";
   const hasFailed = failCode !== undefined && !failCode.startsWith("!");
   const states = new Set((statuses ?? jobStates).filter((state) => !hasFailed || isUnsuccessful(state)));
   if (states.has("completed")) return null;
   const paths = [...states].flatMap((state) => {
-    if (isUnsuccessful(state)) return [known.unsuccessful(state, tenantId)];
+    if (isUnsuccessful(state)) return [known.unsuccessful(state)];
     if (state !== "pending") return [known.held];
     return isScheduled ? [known.delayed] : [known.claimable, known.delayed];
   });
-  const isLong = [...states].some(
-    (state) => !isUnsuccessful(state) && !areFew(context, state, { isScheduled, known }),
-  );
+  const isLong = [...states].some((state) => !isUnsuccessful(state) && !areFew(context, state, isScheduled));
   return isLong ? null : { paths: [...new Set(paths)], values: [] };
 }
 
@@ -81,11 +64,7 @@ function isUnsuccessful(state: JobState): state is "failed" | "quarantined" {
 }
 
 /** Whether the index of a live state has no more entries than a call looks at. It takes as long to sort as many. */
-function areFew(
-  { sql, tallies }: PathContext,
-  state: JobState,
-  { isScheduled, known }: { isScheduled: boolean; known: KnownPaths },
-): boolean {
+function areFew({ sql, tallies }: PathContext, state: JobState, isScheduled: boolean): boolean {
   if (state === "pending" && !isScheduled) return tallies.get("jobs.pending") <= lookedJobsMax;
   const { fixed } = state === "pending" ? known.delayed : known.held;
   const { count } = sql.first<{ count: number }>(
@@ -99,38 +78,46 @@ function areFew(
 const ownersMax = 30;
 
 /** Jobs of one user, or of the users of one tenant. Null if there are too many of them. */
-function ownerPaths(context: PathContext, filter: JobFilter, { ofOwner }: KnownPaths): Paths | null {
+function ownerPaths(context: PathContext, filter: JobFilter): Paths | null {
   if (filter.tenantId === undefined && filter.userId === undefined) return null;
   const owners = ownersOf(context.sql, filter, ownersMax + 1);
   if (owners.length > ownersMax) return null;
-  const paths = owners.map((_, index) => ofOwner(16 + 2 * index, 17 + 2 * index));
+  const paths = owners.map((_, index) => known.ofOwner(16 + 2 * index, 17 + 2 * index));
   return { paths, values: owners.flatMap(({ tenantId, userId }) => [tenantId, userId]) };
 }
 
-/** SQLite uses a partial index only if the query repeats the condition of the index. */
-const unsuccessful = "status IN ('failed', 'quarantined')";
+const bytesOf = (id: string): string => `unhex(replace(${id}, '-', ''))`;
+/** The beginning of an id, filled up to a whole one. */
+const filled = (digit: "0" | "f"): string =>
+  `unhex(substr(replace(?16, '-', '') || '${digit.repeat(32)}', 1, 32))`;
 
-const rowPaths: KnownPaths = {
+const known = {
+  /** With a JSON list of ids. */
   byIds: {
-    from: "jobs INDEXED BY sqlite_autoindex_jobs_1",
-    fixed: "id IN (SELECT value FROM json_each(?16))",
+    from: "jobs INDEXED BY jobs_by_id",
+    fixed: `id IN (SELECT ${bytesOf("value")} FROM json_each(?16))`,
   },
-  byStart: { from: "jobs INDEXED BY sqlite_autoindex_jobs_1", fixed: "id >= ?16 AND id < ?16 || 'g'" },
+  /** With the beginning or the end of an id. */
+  byStart: {
+    from: "jobs INDEXED BY jobs_by_id",
+    fixed: `id >= ${filled("0")} AND id <= ${filled("f")} AND substr(${idText}, 1, length(?16)) = ?16`,
+  },
   byEnd: {
     from: `${idParts} CROSS JOIN jobs INDEXED BY jobs_by_id_end`,
-    fixed: `seq >> 7 = part AND substr(id, -6) = substr(?16, -6) AND substr(id, -length(?16)) = ?16`,
+    fixed: `seq >> 7 = part AND substr(id, -3) = unhex(substr(replace(?16, '-', ''), -6))
+      AND substr(${idText}, -length(?16)) = ?16`,
   },
-  unsuccessful(state, tenantId) {
-    const fixed = `status = '${state}' AND ${unsuccessful}`;
-    return tenantId === undefined
-      ? { from: "jobs INDEXED BY jobs_unsuccessful", fixed }
-      : { from: "jobs INDEXED BY jobs_unsuccessful_by_tenant", fixed: `tenant_id = ?1 AND ${fixed}` };
-  },
+  unsuccessful: (state: JobState): Path => ({
+    from: "jobs INDEXED BY jobs_unsuccessful",
+    fixed: `status = ${jobStates.indexOf(state)} AND status >= 4`,
+  }),
+  /** Those that claims, the scheduler and the reaper use. */
   claimable: { from: "jobs INDEXED BY jobs_claimable", fixed: "ready = 1" },
   delayed: { from: "jobs INDEXED BY jobs_delayed", fixed: "ready = 0" },
   held: { from: "jobs INDEXED BY jobs_due", fixed: "due_at IS NOT NULL" },
-  ofOwner: (tenant, user) => ({
-    from: "jobs INDEXED BY jobs_by_user",
-    fixed: `tenant_id = ?${tenant} AND user_id = ?${user}`,
+  /** With the values of these numbers: a tenant and a user. */
+  ofOwner: (tenant: number, user: number): Path => ({
+    from: "jobs INDEXED BY jobs_by_owner",
+    fixed: `owner = (SELECT number FROM owners WHERE tenant_id = ?${tenant} AND user_id = ?${user})`,
   }),
 };

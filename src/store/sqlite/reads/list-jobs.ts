@@ -1,4 +1,4 @@
-import { columnOf } from "../../jobs/job-columns.ts";
+import type { JobRecord } from "../../../core/jobs/job.ts";
 import {
   type CutField,
   countedJobsMax,
@@ -10,54 +10,34 @@ import {
   listedBytesMax,
   pageBytesMax,
 } from "../../jobs/job-list.ts";
-import { isDamage } from "../database/sqlite-error.ts";
-import { jobColumnsWith, jobWidth, type QueueContext, type Row } from "../jobs/job-row.ts";
-import { readSizes, readSound, readUnreadable } from "../jobs/stored-row.ts";
+import { droppedSizes } from "../acts/output-acts.ts";
+import { idText } from "../jobs/job-entry.ts";
 import { findJobs } from "./find-jobs.ts";
+import { findRow } from "./find-row.ts";
 import { knownCount } from "./owner-totals.ts";
 import type { ReadContext } from "./read-context.ts";
 
-/**
- * Newest first. First the numbers of the jobs are found, then each is read, until the page is full.
- * Why: ADR 0031, ADR 0070.
- */
+/** Newest first. First the numbers of the jobs are found, then each is read, until the page is full. Why: ADR 0116. */
 export function listJobs(context: ReadContext, filter: JobFilter): JobPage {
   const { seqs, nextBefore } = findJobs(context, filter);
   const lastEventSeq = context.tallies.get("event_seq");
   const jobs: ListedJob[] = [];
   let bytes = 0;
   for (const seq of seqs) {
-    const found = readOne(context, seq);
-    if (found === null) continue;
-    jobs.push(found.listed);
-    bytes += found.bytes;
+    const listed = readListed(context, seq);
+    if (listed === null) continue;
+    jobs.push(listed);
+    bytes += bytesOf(listed);
     if (bytes > pageBytesMax && jobs.length < seqs.length) return { jobs, nextBefore: seq, lastEventSeq };
   }
   return { jobs, nextBefore, lastEventSeq };
-}
-
-type Found = { listed: ListedJob; bytes: number };
-
-/** A job that SQLite cannot read is listed with what is left of it, and the others all the same. */
-function readOne(context: ReadContext, seq: number): Found | null {
-  try {
-    const row = context.sql.rowStatement(listedText).get(seq) as Row | undefined;
-    return row === undefined ? null : { listed: readListed(context, row), bytes: bytesOf(row) };
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    const stored = readUnreadable(named(context), seq);
-    if (stored === null) return null;
-    const { job, damaged } = stored;
-    const nothing = { cut: [], summary: null, document: null, output: { throughAttempt: 0, sizes: {} } };
-    return { listed: { job, damaged, ...nothing }, bytes: 0 };
-  }
 }
 
 /** The same jobs, by their ids alone. */
 export function listJobIds(context: ReadContext, filter: JobFilter): JobIdPage {
   const { seqs, nextBefore } = findJobs(context, filter);
   const rows = context.sql.all<{ id: string }>(
-    "SELECT jobs.id FROM json_each(?) AS found CROSS JOIN jobs ON jobs.seq = found.value",
+    `SELECT ${idText} AS id FROM json_each(?) AS found CROSS JOIN jobs ON jobs.seq = found.value`,
     JSON.stringify(seqs),
   );
   return { ids: rows.map(({ id }) => id), nextBefore };
@@ -73,55 +53,45 @@ export function countJobs(
   return { count: seqs.length, isMore: nextBefore !== null };
 }
 
-const isLarge = (field: CutField): string =>
-  `coalesce(octet_length(jobs.${columnOf[field]}) > ${listedBytesMax[field]}, FALSE)`;
-
-/** Asking for its size does not read a column, so what is large costs nothing. */
-const unlessLarge = (field: CutField): string => `iif(${isLarge(field)}, NULL, jobs.${columnOf[field]})`;
-
-/** The last failure tells why a job waits for its next attempt, or why it has ended. */
-const shortHistory = `iif(${isLarge("failHistory")},
-  iif(json_valid(jobs.fail_history), json_array(jobs.fail_history -> '$[#-1]'), '[]'), jobs.fail_history)`;
-
-const listedColumns = jobColumnsWith({
-  result: unlessLarge("result"),
-  partialResult: unlessLarge("partialResult"),
-  failHistory: shortHistory,
-  outputFiles: unlessLarge("outputFiles"),
-  isolation: unlessLarge("isolation"),
-  // Lists show neither, and both can be behind a large column.
-  receipt: "NULL",
-  leaseKeyId: "NULL",
-});
-
-const listedText = `SELECT ${listedColumns}, ${cutFields.map(isLarge).join(", ")}, summary,
-    iif(summary IS NULL, document, NULL), output_dropped_through, output_sizes
-  FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq
-    LEFT JOIN document_summaries ON document_summaries.job_seq = jobs.seq
-  WHERE jobs.seq = ?`;
-
-function readListed(context: ReadContext, row: Row): ListedJob {
-  const flags = row.slice(jobWidth, jobWidth + cutFields.length);
-  const [summary, document, throughAttempt, sizes] = row.slice(jobWidth + cutFields.length) as [
-    string | null,
-    string | null,
-    number,
-    string | null,
-  ];
+function readListed(context: ReadContext, seq: number): ListedJob | null {
+  const found = findRow(context, "seq", seq);
+  if (found === null) return null;
+  const { record, at } = found.entry;
+  const cut = cutFields.filter((field) => isLarge(record, field));
+  const summary = context.sql.first<{ summary: string }>(
+    "SELECT summary FROM document_summaries WHERE job_seq = ?",
+    seq,
+  );
+  const document = summary === null ? context.frames.plain(at.frame, "documents", at.place) : null;
   return {
-    ...readSound(named(context), row),
-    cut: cutFields.filter((_, index) => flags[index] === 1),
-    summary,
-    document,
-    output: { throughAttempt, sizes: readSizes(sizes) },
+    // Lists show neither of the last two.
+    job: { ...record, ...shortened(record, cut), receipt: null, leaseKeyId: null },
+    cut,
+    summary: summary?.summary ?? null,
+    document: document?.text ?? null,
+    output: droppedSizes(context.sql, seq),
+    damaged: [
+      ...(found.isCut ? (["row"] as const) : []),
+      ...(found.isHistoryLost ? (["fail_history"] as const) : []),
+      ...(document === null || document.isReadable ? [] : (["document"] as const)),
+    ],
   };
 }
 
-/** Lists need the names of a few queues, and not the book of all of them. */
-function named({ sql, queueKeys }: ReadContext): QueueContext {
-  return { sql, book: queueKeys };
+function isLarge(record: JobRecord, field: CutField): boolean {
+  const value = record[field];
+  if (value === null) return false;
+  return Buffer.byteLength(typeof value === "string" ? value : JSON.stringify(value)) > listedBytesMax[field];
 }
 
-function bytesOf(row: Row): number {
-  return row.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 8), 0);
+/** The last failure tells why a job waits for its next attempt, or why it has ended. */
+function shortened(record: JobRecord, cut: readonly CutField[]): Partial<JobRecord> {
+  return Object.fromEntries(
+    cut.map((field) => [field, field === "failHistory" ? record.failHistory.slice(-1) : null]),
+  );
+}
+
+function bytesOf({ job, document, summary }: ListedJob): number {
+  const texts = [...Object.values(job), document, summary];
+  return texts.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 8), 0);
 }

@@ -1,20 +1,19 @@
-// Acts of the thread that reads beside the writes. Why: ADR 0059.
+// Why: ADR 0116.
 import type { ReadName } from "../../act-names.ts";
 import { type ColdRead, coldRead, isColdRead } from "../../acts/cold-acts.ts";
 import type { Store } from "../../store.ts";
-import { countEvents, readSealed, searchAudit } from "../acts/audit-acts.ts";
 import { driveAct, readDriver } from "../acts/drive-act.ts";
 import { listObjectUsage } from "../acts/object-acts.ts";
 import { listQueues, listWaitingQueues, surveyQueues } from "../acts/queue-acts.ts";
 import { readStatistics } from "../acts/statistics-acts.ts";
-import type { Connection } from "../database/connection.ts";
-import { readEvents } from "../log/event-log.ts";
 import { getForgottenJob } from "../log/kept-receipts.ts";
 import { getReceiptSignature } from "../log/receipt-signatures.ts";
 import type { ReadActs } from "../thread/reader.ts";
+import { countEvents, readSealed, searchAudit } from "./audit-reads.ts";
 import { countJobs, listJobIds, listJobs } from "./list-jobs.ts";
+import { getQueuePosition } from "./queue-position.ts";
 import { ReadContext } from "./read-context.ts";
-import { getQueuePosition } from "./read-jobs.ts";
+import { readEvents } from "./read-events.ts";
 
 type ActTable = {
   [Name in Exclude<ReadName, ColdRead>]: (
@@ -41,13 +40,11 @@ const table: ActTable = {
   readStatistics,
 };
 
-function runReadAct(context: ReadContext, name: ReadName, input: unknown): unknown {
-  if (isColdRead(name)) return driveAct(context.sql, coldRead(readDriver(context), name, input));
-  const act = table[name] as (context: ReadContext, input: unknown) => unknown;
-  return act(context, input);
-}
-
 export const readActs: ReadActs<ReadContext> = {
-  load: (sql: Connection, macKey: Buffer) => new ReadContext(sql, macKey),
-  run: runReadAct,
+  load: (sql, macKey) => new ReadContext(sql, macKey),
+  run(context, name, input) {
+    if (isColdRead(name)) return driveAct(context.sql, coldRead(readDriver(context), name, input));
+    const act = table[name] as (context: ReadContext, input: unknown) => unknown;
+    return act(context, input);
+  },
 };

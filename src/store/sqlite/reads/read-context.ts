@@ -1,21 +1,19 @@
+import { searchedBytesMax } from "../../jobs/job-list.ts";
 import type { QueueBook } from "../../queues/queue-book.ts";
 import { loadBook } from "../claims/queue-rows.ts";
 import { Tallies } from "../counts/tallies.ts";
 import { loadWorkerCounts, type WorkerCounts } from "../counts/worker-counts.ts";
 import type { Connection } from "../database/connection.ts";
+import { FrameReader } from "../frames/frame-reader.ts";
+import { lastFrame } from "../frames/frame-rows.ts";
+import { Names } from "../jobs/names.ts";
 
-/** The key of a queue, by its number. */
-export type QueueKeys = { byId(id: number): { key: string } | undefined };
-
-/**
- * What reads beside the writes work with: the database as it was after one commit. What the writes keep in memory is read
- * from it by the first act that needs it, because most acts need none of it and the next commit makes it void.
- * Why: ADR 0059.
- */
+/** What reads beside the writes work with: the database as it was after one commit, and what of it was read before. Why: ADR 0116. */
 export class ReadContext {
   readonly sql: Connection;
   readonly macKey: Buffer;
-  readonly queueKeys: QueueKeys;
+  readonly frames: FrameReader;
+  readonly names: Names;
   #book: QueueBook | undefined;
   #tallies: Tallies | undefined;
   #workers: WorkerCounts | undefined;
@@ -23,7 +21,14 @@ export class ReadContext {
   constructor(sql: Connection, macKey: Buffer) {
     this.sql = sql;
     this.macKey = macKey;
-    this.queueKeys = storedKeys(sql);
+    this.frames = new FrameReader(sql, macKey);
+    this.names = new Names(sql);
+    const { frames } = this;
+    // A document that is larger and has no summary is not searched.
+    sql.define("searched_document", (frame, place) => {
+      const { text } = frames.plain(frame as number, "documents", place as number);
+      return Buffer.byteLength(text) > searchedBytesMax ? null : text;
+    });
   }
 
   get book(): QueueBook {
@@ -32,7 +37,7 @@ export class ReadContext {
   }
 
   get tallies(): Tallies {
-    this.#tallies ??= new Tallies(this.sql);
+    this.#tallies ??= currentTallies(this.sql);
     return this.#tallies;
   }
 
@@ -42,13 +47,10 @@ export class ReadContext {
   }
 }
 
-/** A page of jobs is of a few queues, of thousands that there may be. */
-function storedKeys(sql: Connection): QueueKeys {
-  const known = new Map<number, { key: string } | undefined>();
-  return {
-    byId(id) {
-      if (!known.has(id)) known.set(id, sql.first("SELECT key FROM queues WHERE id = ?", id) ?? undefined);
-      return known.get(id);
-    },
-  };
+/** What is counted is written with the rows, but events are in the log before that. */
+function currentTallies(sql: Connection): Tallies {
+  const tallies = new Tallies(sql);
+  const last = lastFrame(sql)?.lastEvent ?? 0;
+  tallies.add("event_seq", Math.max(0, last - tallies.get("event_seq")));
+  return tallies;
 }

@@ -1,24 +1,42 @@
-import { DatabaseSync } from "node:sqlite";
-import { SealCheck, type SealedJob, type SealedReceipt, type SealFindings } from "../../jobs/seal-check.ts";
+import { idOfHex } from "../../frames/job-line.ts";
+import { isRefused, type SealFindings } from "../../jobs/seal-check.ts";
+import { type Context, loadContext } from "../context.ts";
+import { Connection } from "../database/connection.ts";
+import { checkDocument } from "../jobs/check-document.ts";
+import type { JobEntry, RowValues } from "../jobs/job-entry.ts";
+import { readEntry, rowList } from "../jobs/read-row.ts";
+import { getForgottenJob } from "../log/kept-receipts.ts";
 
-const jobsText = `SELECT jobs.id, jobs.tenant_id AS tenantId, user_id AS userId, jobs.type, priority,
-    queues.key AS queueKey, max_attempts AS maxAttempts,
-    attempts_chosen AS attemptsChosen, limits_defaulted AS limitsDefaulted, timeout_sec AS timeoutSec, document_timeout_sec AS documentTimeoutSec,
-    document_sha256 AS documentSha256, idempotency_key AS idempotencyKey, NULL AS terms, document, mac,
-    status, fail_code AS failCode, fail_detail AS failDetail
-  FROM jobs LEFT JOIN documents ON documents.job_seq = jobs.seq LEFT JOIN queues ON queues.id = jobs.queue_id`;
-
-const receiptsText = "SELECT job_id AS jobId, document, routing, mac FROM receipts";
-
-/** Checks the seal of every document in a database. Why: ADR 0018. */
+/** Compares every job with its line and its document, and every kept receipt with the frames that it is in. Why: ADR 0018. */
 export function findBrokenSeals(path: string, macKey: Buffer, most: number): SealFindings {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
-  const check = new SealCheck(macKey, most);
+  const sql = new Connection(path, 5_000, { isReader: true, isOfHub: true });
+  const findings: SealFindings = { checked: 0, broken: [], refused: 0 };
+  const look = (id: string, holds: boolean): void => {
+    findings.checked++;
+    if (!holds && findings.broken.length < most) findings.broken.push(id);
+  };
   try {
-    for (const row of database.prepare(jobsText).iterate() as Iterable<SealedJob>) check.job(row);
-    for (const row of database.prepare(receiptsText).iterate() as Iterable<SealedReceipt>) check.receipt(row);
-    return check.findings;
+    sql.script("BEGIN");
+    const context = loadContext(sql, macKey);
+    for (const entry of allJobs(context)) {
+      const holds = checkDocument(context, entry).state === "genuine";
+      if (!holds && isRefused(entry.record)) findings.refused++;
+      else look(entry.record.id, holds);
+    }
+    for (const { id } of sql.statement("SELECT lower(hex(id)) AS id FROM kept_receipts").iterate()) {
+      const jobId = idOfHex(String(id));
+      look(jobId, getForgottenJob(context, { jobId })?.isSealed === true);
+    }
+    return findings;
   } finally {
-    database.close();
+    sql.close();
   }
+}
+
+/** Those of the table as they are now, and those whose rows are not yet written. */
+function* allJobs(context: Context): Generator<JobEntry> {
+  const rows = context.sql.rowStatement(`SELECT ${rowList} FROM jobs ORDER BY seq`).iterate();
+  for (const row of rows as unknown as Iterable<RowValues>)
+    yield context.jobs.get(row[0] as number) ?? readEntry(context, row).entry;
+  for (const entry of context.jobs.dirty()) if (!entry.isStored) yield entry;
 }

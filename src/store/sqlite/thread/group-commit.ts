@@ -43,7 +43,7 @@ export function commitGroup<C extends GroupContext>(database: Database<C>, reque
 /** From the front, up to an act that needs a group of its own, or such an act alone. */
 function nextGroup<C extends GroupContext>(driver: GroupDriver<C>, requests: Request[]): Request[] {
   const group = requests.slice(0, groupActsMax);
-  const isAlone = ({ act }: Request): boolean => driver.needsOwnGroup?.(act) === true;
+  const isAlone = ({ act }: Request): boolean => driver.needsOwnGroup(act);
   const end = isAlone(group[0]!) ? 1 : group.findIndex(isAlone);
   return end === -1 ? group : group.slice(0, end);
 }
@@ -87,7 +87,7 @@ function writeGroup<C extends GroupContext>(
   database.checkFiles();
   for (const { act } of done) database.failpoint(`${act}.afterCommit`);
   database.committed();
-  driver.committed?.(context);
+  driver.committed(context);
   const notice = context.notice.take(seqBefore, context.tallies.get("event_seq"));
   const writes = done.filter(({ act }) => isWrite(act)).length;
   return { batch: { answers, notice, writes }, taken: done.length };

@@ -1,7 +1,7 @@
 import type { NoticeBuilder } from "../../jobs/notice-builder.ts";
 import type { Tallies } from "../counts/tallies.ts";
 import type { Connection } from "../database/connection.ts";
-import type { FileForm } from "../forms/file-form.ts";
+import type { Unreadable } from "../frames/unreadable.ts";
 import type { Failpoint } from "./failpoint.ts";
 import type { WireAct } from "./wire.ts";
 
@@ -16,22 +16,20 @@ export type GroupContext = {
 
 /** A store in one SQLite file, as the thread that commits groups of acts sees it. Why: ADR 0116. */
 export type GroupDriver<Context extends GroupContext, Mark = unknown> = {
-  /** Which files it opens. */
-  readonly form: FileForm;
   /** Brings the schema up to date and returns its version. */
   migrate(sql: Connection, failpoint: Failpoint): number;
   /** Reads what memory holds of the file. */
-  load(sql: Connection, macKey: Buffer, unreadable: Set<number>): Context;
+  load(sql: Connection, macKey: Buffer, unreadable: Unreadable): Context;
   runAct(context: Context, act: WireAct, input: unknown): unknown;
   /** Where memory is now, so that an act can be undone. */
   mark(context: Context): Mark;
   backTo(context: Context, mark: Mark): void;
-  /** Whether nothing else may be done in the group of this act; absent if any two acts can share one. */
-  needsOwnGroup?(act: WireAct): boolean;
+  /** Whether nothing else may be done in the group of this act; what a row names must be in a frame that is there. */
+  needsOwnGroup(act: WireAct): boolean;
   /** After the acts of a group and before its commit. */
   finishGroup(context: Context): void;
   /** After the commit of a group, outside of a transaction. */
-  committed?(context: Context): void;
-  /** Whether something is to be written once nobody has called for a moment; absent if never. */
-  isUnsettled?(context: Context): boolean;
+  committed(context: Context): void;
+  /** Whether something is to be written a moment after the last call. */
+  isUnsettled(context: Context): boolean;
 };

@@ -24,7 +24,7 @@ export async function serve<C extends GroupContext>(
     refuseToOpen(port, error);
     return;
   }
-  post({ kind: "opened", file: database.file, form: driver.form });
+  post({ kind: "opened", file: database.file });
   const rest = new Rest(() => void commitGroup(database, [{ id: 0, act: "flushIndex", input: null }]));
   port.on("message", (message: ToThread) => {
     // Everything that arrives while one group is being committed becomes part of the next one.
@@ -40,12 +40,11 @@ export async function serve<C extends GroupContext>(
 }
 
 /** Tells the other side why there is no database. */
-export function refuseToOpen(port: MessagePort, error: unknown): null {
+function refuseToOpen(port: MessagePort, error: unknown): void {
   const { code, message, details } = storeUnavailable(error);
   const failed: FromThread = { kind: "failed", error: { code, message, details } };
   port.postMessage(failed);
   port.close();
-  return null;
 }
 
 const restMs = 250;

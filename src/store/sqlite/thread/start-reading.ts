@@ -3,18 +3,17 @@ import { setPriority } from "node:os";
 import { basename } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type { ShowJobs } from "../../jobs/job-list.ts";
-import { loadReadActs } from "../forms/load-form.ts";
+import { readActs } from "../reads/read-acts.ts";
 import { serveReads } from "./serve-reads.ts";
 import type { ReaderSettings } from "./wire.ts";
 
 /** About a third of the time that an ordinary thread would get. */
 const readerPriority = 5;
 
-/** For the program of a thread that reads beside the writes, from a file of either form. Why: ADR 0059, ADR 0070. */
+/** For the program of a thread that reads beside the writes. Why: ADR 0059, ADR 0070. */
 export async function startReading(show?: ShowJobs): Promise<void> {
   yieldToOthers();
-  const settings = workerData as ReaderSettings;
-  await serveReads(await loadReadActs(settings.form), parentPort!, settings, show);
+  await serveReads(readActs, parentPort!, workerData as ReaderSettings, show);
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { ErrorCode } from "../../../core/errors.ts";
 import type { ActName } from "../../act-names.ts";
 import type { CommitNotice } from "../../store.ts";
-import type { FileForm } from "../forms/file-form.ts";
 
 /** The messages between the hub's thread and a thread of the database. Why: ADR 0003. */
 
@@ -12,11 +11,8 @@ export type ThreadSettings = {
   failpointModule: string | null;
 };
 
-/** For a thread that may have to make the file. */
-export type WriterSettings = ThreadSettings & { newForm: FileForm };
-
-/** What the writing thread has opened: which file, as in FileGuard, and of which form. */
-export type Opened = { file: string | null; form: FileForm };
+/** Which file the writing thread has opened, as in FileGuard. */
+export type Opened = { file: string | null };
 
 export type ReaderSettings = ThreadSettings & Opened;
 

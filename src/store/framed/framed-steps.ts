@@ -1,6 +1,0 @@
-import { readSteps, type SchemaStep } from "../database/schema-steps.ts";
-
-/** How the schema of a file of frames came to be. The numbers begin above all schemas of files of rows. Why: ADR 0116. */
-export function framedSteps(): SchemaStep[] {
-  return readSteps(new URL("./migrations/", import.meta.url));
-}
