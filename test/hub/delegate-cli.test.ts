@@ -43,6 +43,9 @@ describe("jobctl delegate", () => {
     [["do it", "--read-only", "--provider", "OLAMA"], "Allowed choices are OPENROUTER, OLLAMA"],
     [["do it", ...model, "--read-only", "--mode", "fast"], "Allowed choices are patch, in-place"],
     [["do it", ...model, "--read-only", "--expect", "/etc/passwd"], "must be relative"],
+    [["do it", ...model, "--read-only", "--agent", "a,,b"], '"a,,b" has an empty name'],
+    [["do it", ...model, "--read-only", "--agent", "a,b", "--n", "17"], "34 jobs are too many"],
+    [["do it", ...model, "--read-only", "--n", "2", "--mode", "in-place"], "several agents cannot work"],
   ])("%j is refused: %s", async (args, message) => {
     const { code, stderr, stdout } = await jobctl(["delegate", ...args]);
     expect(stderr).toContain(message);

@@ -133,7 +133,7 @@ test("the walk of docs/delegation.md does what the page says", async () => {
   );
 });
 
-test("the walk of docs/agents.md ends with an applied diff", async () => {
+test("the walk of docs/agents.md ends with a commit that is proven", async () => {
   const start = "docs/agents.md";
   await startWorker("ten", parse(codeOf(readBlock(start, "agents walk settings"), "yaml")));
   const env = { PATH: `${root}/bin:${process.env["PATH"]}`, WRIT_HOME: hub.home, HOME: dir };
@@ -142,7 +142,8 @@ test("the walk of docs/agents.md ends with an applied diff", async () => {
   const { stdout } = await run("bash", ["-ec", script], { cwd: dir, env });
   expect(stdout).toContain("mended\n");
   expect(stdout).toContain("-Helo, world\n+Hello, world\n");
-  expect(stdout).toMatch(/\nHello, world\n src\/greeting.txt \| 2 \+-\n/);
+  expect(stdout).toMatch(/ok +tree +is that of its parent/);
+  expect(stdout).toMatch(/Writ-Job: [-0-9a-f]{36}\n+ src\/greeting.txt \| 2 \+-\n/);
 });
 
 test("an agent is watched while it works, and its changes are applied when the user says yes", async () => {

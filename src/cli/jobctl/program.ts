@@ -48,6 +48,11 @@ export const jobctlShape: ProgramShape = {
       summary: "put what a coding agent has changed into a repository, after asking",
       load: () => import("./delegate/apply.ts"),
     },
+    compare: {
+      summary:
+        "show side by side what several agents have made of a task, and what each reports that it has cost",
+      load: () => import("./delegate/compare.ts"),
+    },
     result: { summary: "print a job's result as JSON", load: () => import("./submit/result.ts") },
     retry: {
       summary: "put a failed or quarantined job back into the queue",

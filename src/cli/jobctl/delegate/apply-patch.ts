@@ -1,12 +1,11 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { lstat, readFile, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { hasCode, WritError } from "../../../core/errors.ts";
 import type { CliContext } from "../../context.ts";
 import { showName } from "../../terminal/terminal.ts";
-import { collectInput } from "../run/collect-input.ts";
 import type { ChangedFile } from "./delegate-result.ts";
+import { runGit } from "./run-git.ts";
 
 /** Where a diff is applied: `dir`, which is the top of a working tree of git, a folder in one, or no part of any. */
 export type Tree = { dir: string; top: string };
@@ -21,7 +20,7 @@ export async function findTree(context: CliContext, dir: string): Promise<Tree> 
   const real = await realpath(dir).catch(() => undefined);
   if (real === undefined || !(await lstat(real)).isDirectory())
     throw new WritError("INVALID_ARGUMENT", `--repo: there is no directory ${dir}`);
-  const { code, stdout } = await git(context, real, ["rev-parse", "--show-toplevel"]);
+  const { code, stdout } = await runGit(context, real, ["rev-parse", "--show-toplevel"]);
   return { dir: real, top: code === 0 ? stdout.trimEnd() : real };
 }
 
@@ -90,43 +89,9 @@ function gitApply(
   context: CliContext,
   { dir, top }: Tree,
   { flags, patch }: { flags: string[]; patch: Buffer },
-): Promise<GitEnd> {
+): Promise<{ code: number; stderr: string }> {
   const below = relative(top, dir);
   const where = below === "" ? [] : [`--directory=${below}`];
   // Whitespace stays as it is, whatever the user's configuration fixes elsewhere.
-  return git(context, top, ["apply", "--whitespace=nowarn", ...where, ...flags, "-"], patch);
-}
-
-type GitEnd = { code: number; stdout: string; stderr: string };
-
-/** git says no more than this about one diff. */
-const answerBytesMax = 1024 * 1024;
-/** Which repository it is about is ours to say, not that of a hook around us. */
-const foreign = /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|PREFIX|NAMESPACE|OBJECT_DIRECTORY)$/;
-
-async function git({ env, stops }: CliContext, cwd: string, args: string[], input?: Buffer): Promise<GitEnd> {
-  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !foreign.test(name)));
-  const child = spawn("git", args, { cwd, env: { ...own, LC_ALL: "C" }, signal: stops.forced });
-  const ended = new Promise<number>((resolve, reject) => {
-    child.once("error", (error) =>
-      reject(
-        hasCode(error, "ENOENT")
-          ? new WritError(
-              "CONFIG_INVALID",
-              "git was not found; install it, or use `jobctl diff` with another tool",
-            )
-          : error,
-      ),
-    );
-    child.once("close", (code) => resolve(code ?? 1));
-  });
-  // A git that refuses early closes its end before it has read everything.
-  child.stdin.on("error", () => {});
-  child.stdin.end(input);
-  const [code, stdout, stderr] = await Promise.all([
-    ended,
-    collectInput(child.stdout, answerBytesMax),
-    collectInput(child.stderr, answerBytesMax),
-  ]);
-  return { code, stdout: String(stdout ?? ""), stderr: String(stderr ?? "") };
+  return runGit(context, top, ["apply", "--whitespace=nowarn", ...where, ...flags, "-"], { input: patch });
 }

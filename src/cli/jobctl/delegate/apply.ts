@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { Job, Writ } from "../../../client/index.ts";
 import { WritError } from "../../../core/errors.ts";
 import { isEnded } from "../../../core/jobs/job.ts";
+import { cutText } from "../../../core/text/cut-text.ts";
 import { withWrit } from "../../connection/connection.ts";
 import type { CliContext } from "../../context.ts";
 import { confirm, yesOption } from "../../terminal/confirm.ts";
@@ -12,12 +13,13 @@ import { jobIdHelp, resolveJobId, shortId } from "../../terminal/short-id.ts";
 import { showName } from "../../terminal/terminal.ts";
 import { keysHelp, verifyJob } from "../trust/verify.ts";
 import { type AppliedFile, applyPatch, checkPatch, findTree, type Tree } from "./apply-patch.ts";
+import { commitJob, planCommit } from "./commit-job.ts";
 import { type DelegateResult, delegateResult, refuseOtherKinds } from "./delegate-result.ts";
 import { statText } from "./diff.ts";
 import { diffStat } from "./diff-stat.ts";
 import { type FetchedDiff, fetchDiff, findDiff } from "./fetch-diff.ts";
 
-type ApplyFlags = { repo?: string; yes?: boolean; keys?: string };
+type ApplyFlags = { repo?: string; yes?: boolean; keys?: string; commit?: boolean; message?: string };
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -27,10 +29,15 @@ export function define(command: Command, context: CliContext): void {
       "where to apply it (default: the job's repository if you are in it, else this directory)",
     )
     .option("--keys <file>", keysHelp)
+    .option(
+      "--commit",
+      "also commit exactly the diff, with the proof in a note that `jobctl verify --commit` checks",
+    )
+    .option("--message <text>", "the message of the commit (default: the first line of the task)")
     .option(...yesOption)
     .addHelpText(
       "after",
-      "\nThe diff is checked against the receipt that the worker has signed, and against the files: either all of it is applied\nor nothing. Nothing is staged or committed; `git diff` shows it, and `git apply -R` with the same diff takes it back.",
+      "\nThe diff is checked against the receipt that the worker has signed, and against the files: either all of it is applied\nor nothing. Without --commit nothing is staged or committed; `git diff` shows it, and `git apply -R` with the same diff takes it back.",
     )
     .action((id: string, flags: ApplyFlags) =>
       withWrit(context, command, (writ) => apply(writ, { context, command, id, flags })),
@@ -48,12 +55,38 @@ async function apply(writ: Writ, { context, command, id, flags }: ApplyInput): P
   await refuseUnproven(writ, { context, jobId, flags, diff });
   const tree = await findTree(context, await chooseRepo(context, flags.repo, await repoOf(writ, jobId)));
   await checkPatch(context, tree, diff.bytes);
+  const paths = result.changed.map(({ path }) => path);
+  const plan = flags.commit ? await planCommit(context, tree, { patch: diff.bytes, paths }) : undefined;
   context.stderr.write(statText(context, diffStat(diff.bytes.toString("utf8"))));
   const question = `Apply this to ${showName(tree.dir)}?`;
   if (!(await confirm(context, { question, yes: flags.yes }))) return;
   const files = await applyPatch(context, tree, { patch: diff.bytes, changed: result.changed });
-  const done = { job_id: jobId, repo: tree.dir, files };
-  print(context, command, done, () => applied(tree, files));
+  const commit =
+    plan &&
+    (await commitJob(context, tree, {
+      ...plan,
+      jobId,
+      patch: diff.bytes,
+      bundle: await writ.receipt(jobId),
+      paths,
+      message: flags.message ?? titleOf(job),
+    }));
+  const done = { job_id: jobId, repo: tree.dir, files, ...(commit && { commit }) };
+  print(context, command, done, () => `${applied(tree, files)}${committed(commit)}`);
+}
+
+const titleCharsMax = 72;
+
+function titleOf({ id, run }: Job): string {
+  const prompt = run?.kind === "delegate" && typeof run.prompt === "string" ? run.prompt : "";
+  const [line = ""] = prompt.trim().split("\n");
+  return line === "" || line === "***" ? `Apply job ${id}` : cutText(line, titleCharsMax);
+}
+
+function committed(commit: string | undefined): string {
+  return commit === undefined
+    ? ""
+    : `committed as ${commit.slice(0, 12)}; \`jobctl verify --commit HEAD\` proves it\n`;
 }
 
 async function applicable(writ: Writ, job: Job): Promise<DelegateResult> {

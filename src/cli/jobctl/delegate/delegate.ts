@@ -15,6 +15,7 @@ import { followJob } from "../run/follow-job.ts";
 import { tellingCalls } from "../run/tell-calls.ts";
 import { watchJob } from "../submit/watch-job.ts";
 import { chooseModel, type ModelFlags } from "./choose-model.ts";
+import { agentsIn, delegateSeveral } from "./delegate-several.ts";
 import { readPrompt } from "./read-prompt.ts";
 import { sayWhatChanged } from "./say-what-changed.ts";
 
@@ -23,6 +24,7 @@ type DelegateFlags = ModelFlags & {
   allow?: string[];
   readOnly?: boolean;
   agent: string;
+  n: number;
   mode?: (typeof delegateModes)[number];
   expect?: string[];
   step?: string[];
@@ -52,8 +54,13 @@ export function define(command: Command, context: CliContext): void {
     .option("--read-only", "the agent may change nothing; instead of --allow")
     .option(
       "--agent <name>",
-      "an agent of the worker's agents.yaml, or chat; default means the first",
+      "an agent of the worker's agents.yaml, or chat; default means the first; several with commas get the task each",
       "default",
+    )
+    .addOption(
+      new Option("--n <count>", "how often each agent gets the task, for `jobctl compare`")
+        .default(1)
+        .argParser(wholeNumber(1, 32)),
     )
     .addOption(
       new Option("--provider <name>", "whose model (default: of the only model that workers offer)").choices(
@@ -120,13 +127,24 @@ function wholeSeconds(text: string): number | undefined {
 type DelegateInput = { context: CliContext; command: Command; prompt: string; flags: DelegateFlags };
 
 async function delegate(writ: Writ, { context, command, prompt, flags }: DelegateInput): Promise<void> {
-  const { id } = await writ.submit(await describeJob(writ, { context, prompt, flags }));
+  const agents = agentsIn(flags.agent, flags.n);
+  const job = await describeJob(writ, { context, prompt, flags });
+  if (agents.length > 1) {
+    if (flags.mode === "in-place")
+      throw new WritError(
+        "INVALID_ARGUMENT",
+        "--mode: several agents cannot work in the repository itself; use patch",
+      );
+    return delegateSeveral(writ, { context, command, job, agents, isDetached: flags.detach === true });
+  }
+  const { id } = await writ.submit(job);
   if (flags.detach) return print(context, command, { job_id: id }, () => `${id}\n`);
   if (flags.wait) await watchJob(writ, { context, command, id });
   else {
     await withJobs(context, command, async (jobs) => {
       const { raw = false } = flags;
-      const followed = { context, command, jobId: id, raw, attempt: 1, onLeave: "stop" } as const;
+      const isTold = agents[0] !== chatAgent;
+      const followed = { context, command, jobId: id, raw, isTold, attempt: 1, onLeave: "stop" } as const;
       context.exitCode = await tellingCalls({ context, command, jobId: id }, () => followJob(jobs, followed));
     });
   }

@@ -16,9 +16,10 @@ export function define(command: Command, context: CliContext): void {
     .action((id: string, { raw = false }: { raw?: boolean }) =>
       withJobs(context, command, async (jobs) => {
         const jobId = await resolveJobId(jobs, id);
-        const follow = () => followJob(jobs, { context, command, jobId, raw, onLeave: "detach" });
         const { kind } = await jobs.status(jobId, { signal: context.stops.requested });
-        if (kind !== "delegate") {
+        const isTold = kind === "delegate";
+        const follow = () => followJob(jobs, { context, command, jobId, raw, isTold, onLeave: "detach" });
+        if (!isTold) {
           context.exitCode = await follow();
           return;
         }

@@ -3,6 +3,7 @@ import type { AttemptChunk, Jobs, OutputStream, StreamAttemptsOptions } from "..
 import type { CliContext, TextSink } from "../../context.ts";
 import { wantsJson, writeSlowly } from "../../terminal/print.ts";
 import { OutputNeutraliser, safeJson } from "../../terminal/terminal.ts";
+import { TaleFilter } from "./tale-filter.ts";
 
 /** Help for `--raw`. */
 export const rawHelp =
@@ -15,22 +16,26 @@ type CopyInput = Omit<StreamAttemptsOptions, "signal" | "stream"> & {
   stream: OutputStream;
   sink: TextSink;
   raw: boolean;
+  /** Whether a terminal is told in other words what the agent tells in lines of JSON. */
+  isTold?: boolean | undefined;
   signal: AbortSignal;
 };
 
 /** Copies a job's output: byte for byte to a pipe, made safe to a terminal, or as one JSON object per chunk. */
 export async function copyOutput(jobs: Jobs, input: CopyInput): Promise<void> {
-  const { context, command, jobId, stream, sink, raw, signal, ...options } = input;
+  const { context, command, jobId, stream, sink, raw, isTold = false, signal, ...options } = input;
   const text = new OutputNeutraliser();
+  const tale = new TaleFilter();
+  const shown = (piece: string): string => (isTold ? tale.push(piece) : piece);
   const isTerminal = sink.isTTY === true && !raw && !wantsJson(command);
   const show = ({ attempt, offset, data }: AttemptChunk): string | Uint8Array => {
     if (wantsJson(command)) return `${safeJson({ stream, attempt, offset, data: base64(data) })}\n`;
-    return isTerminal ? text.push(data) : data;
+    return isTerminal ? shown(text.push(data)) : data;
   };
   for await (const chunk of jobs.stream(jobId, { ...options, stream, signal })) {
     await writeSlowly(context, show(chunk), signal, sink);
   }
-  if (isTerminal) await writeSlowly(context, text.end(), signal, sink);
+  if (isTerminal) await writeSlowly(context, `${shown(text.end())}${tale.end()}`, signal, sink);
 }
 
 function base64(data: Uint8Array): string {

@@ -25,6 +25,8 @@ type FollowInput = {
   attempt?: number;
   /** The limits that the caller asked for: a line at the end names each that the worker could not set. */
   asked?: LimitFlags;
+  /** Whether the calls of its coding agent are told while it is followed. */
+  isTold?: boolean;
   /** What Ctrl-C, or a reader that leaves, does: a job that this command started ends with it, any other continues. */
   onLeave: "stop" | "detach";
 };

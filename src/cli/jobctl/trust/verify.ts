@@ -21,7 +21,13 @@ import { jobIdHelp, resolveJobId } from "../../terminal/short-id.ts";
 import { neutraliseLine, paintFor } from "../../terminal/terminal.ts";
 import { type Copies, type CopyFlags, hashCopies, unreadable } from "./hash-copies.ts";
 
-type Flags = CopyFlags & { bundle?: string; export?: string; keys?: string; complete?: boolean };
+type Flags = CopyFlags & {
+  bundle?: string;
+  commit?: string;
+  export?: string;
+  keys?: string;
+  complete?: boolean;
+};
 type Keys = Parameters<typeof verifyBundle>[0]["keys"];
 
 const gone: ReadonlySet<string> = new Set(["OUTPUT_REMOVED", "NOT_FOUND"]);
@@ -42,6 +48,10 @@ export function define(command: Command, context: CliContext): void {
       "--bundle <file>",
       "check this exported bundle instead; needs no hub, but a key of it that you trust",
     )
+    .option(
+      "--commit <rev>",
+      "check a commit of `jobctl apply --commit` in this repository instead; needs no hub, like --bundle",
+    )
     .option("--keys <file>", keysHelp)
     .option("--stdout <file>", "compare a copy of the standard output with the receipt")
     .option("--stderr <file>", "compare a copy of the standard error with the receipt")
@@ -57,8 +67,12 @@ export function define(command: Command, context: CliContext): void {
     )
     .option("--complete", "also exit with 1 if a part cannot be checked, such as output that was removed")
     .action(async (id: string | undefined, flags: Flags) => {
-      if ((id === undefined) === (flags.bundle === undefined)) {
-        throw new WritError("INVALID_ARGUMENT", "give either a job id or --bundle FILE");
+      if ([id, flags.bundle, flags.commit].filter((given) => given !== undefined).length !== 1) {
+        throw new WritError("INVALID_ARGUMENT", "give either a job id, --bundle FILE or --commit REV");
+      }
+      if (flags.commit !== undefined) {
+        const steps = await verifyRevision(context, command, { revision: flags.commit, flags });
+        return showSteps(context, command, steps);
       }
       const copies = await hashCopies(context.cwd, flags);
       const steps =
@@ -149,6 +163,17 @@ async function verifyFile(
   if (keys.length === 0) return [noTrustedKey];
   const { artifacts, ...outputs } = copies;
   return verifyBundle({ bundle: bundle satisfies ReceiptBundle, keys, outputs, artifacts });
+}
+
+async function verifyRevision(
+  context: CliContext,
+  command: Command,
+  { revision, flags }: { revision: string; flags: Flags },
+): Promise<BundleStep[]> {
+  const keys = (await givenKeys(context, flags)) ?? (await homeKeys(context, command));
+  if (keys.length === 0) return [noTrustedKey];
+  const { verifyCommit } = await import("../delegate/verify-commit.ts");
+  return verifyCommit(context, { dir: context.cwd, revision, keys });
 }
 
 const noTrustedKey: BundleStep = {
