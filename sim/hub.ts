@@ -170,7 +170,6 @@ export function seededIds(world: World): Ids {
   return {
     jobId: orderedUuids(() => world.random.bytes(16)),
     secret: () => text(32),
-    leaseToken: () => text(24),
     recordId: () => text(9),
   };
 }

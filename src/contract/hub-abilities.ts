@@ -6,6 +6,7 @@
 export const hubAbilities = [
   "agent",
   "agent_problems",
+  "batch-lease",
   "ends",
   "final",
   "refused-claims",

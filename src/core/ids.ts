@@ -13,8 +13,6 @@ export type Ids = {
   jobId(nowMs: number): string;
   /** A secret of 256 random bits, as base64url. */
   secret(): string;
-  /** The token of one lease: 192 random bits, as base64url. */
-  leaseToken(): string;
   /** A short public id for a record; not a secret. */
   recordId(): string;
 };

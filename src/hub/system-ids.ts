@@ -18,7 +18,6 @@ export function systemIds(): Ids {
   return {
     jobId: orderedUuids(() => take(16)),
     secret: () => randomBytes(32).toString("base64url"),
-    leaseToken: () => take(24).toString("base64url"),
     // People pass token ids to commands, which take a word that begins with - for an option.
     recordId: () => take(9).toString("base64url").replace(/^-/, "A"),
   };

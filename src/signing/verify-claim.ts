@@ -19,7 +19,7 @@ export type VerifiedClaim = {
 };
 
 /** The worker that checks, and when. */
-type Verifier = {
+export type Verifier = {
   trusted: VerifyingKey[];
   workerId: string;
   nowMs: number;
@@ -29,7 +29,7 @@ type Verifier = {
 };
 
 /** A signature by one of the keys; a single claim has one more over its lease. */
-type Signature = { key_id: string; signature: string; lease_signature?: string | undefined };
+export type Signature = { key_id: string; signature: string; lease_signature?: string | undefined };
 
 type Claim = Signature & {
   document: string;
@@ -85,7 +85,7 @@ export function verifyBatch(
 }
 
 /** The key id is only a hint about which trusted key to try; an unknown id is refused. */
-function keyThatSigned(
+export function keyThatSigned(
   verifier: Verifier,
   offered: Signature & { signatures?: Signature[] | undefined },
   signed: { text: string; what: string },
@@ -124,14 +124,18 @@ function checkContents(
 }
 
 function checkLease(verifier: Verifier, lease: Lease, documentSha256: string): void {
-  const skewMs = verifier.skewMs ?? skewMsDefault;
   if (lease.worker_id !== verifier.workerId) throw leaseInvalid("it names another worker");
   if (lease.document_sha256 !== documentSha256) throw leaseInvalid("it names another document");
+  checkTimes(verifier, lease);
+}
+
+export function checkTimes(verifier: Verifier, lease: Pick<Lease, "issued_at_ts" | "expires_at_ts">): void {
+  const skewMs = verifier.skewMs ?? skewMsDefault;
   if (lease.expires_at_ts * 1000 + skewMs < verifier.nowMs) throw leaseInvalid("it has expired");
   if (lease.issued_at_ts * 1000 - skewMs > verifier.nowMs) throw leaseInvalid("it was issued in the future");
 }
 
-function readDocument(text: string): Pick<VerifiedClaim, "document" | "isPlain"> {
+export function readDocument(text: string): Pick<VerifiedClaim, "document" | "isPlain"> {
   const plain = text.startsWith("{") ? readPlainly(text) : null;
   if (plain !== null) return { document: plain as JsonObject, isPlain: true };
   return { document: readStrictly(text), isPlain: false };

@@ -186,8 +186,8 @@ export type ClaimInput = {
   max: number;
   /** The documents of one claim never exceed this size together; the first always fits. */
   bytesMax: number;
-  /** One secret for each job that may be claimed; the store keeps only their hashes. */
-  leaseTokens: string[];
+  /** From which the token of each leased attempt follows; the store keeps only the hashes of tokens. */
+  leaseSecret: string;
   /** The hub's key that signs the leases. */
   leaseKeyId?: string | null;
   /**

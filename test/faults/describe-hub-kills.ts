@@ -5,6 +5,7 @@ import { callRoute } from "../../src/contract/routes/call-route.ts";
 import type { RouteAnswer } from "../../src/contract/routes/read-answer.ts";
 import type { Route } from "../../src/contract/routes/route.ts";
 import { routes } from "../../src/contract/routes/routes.ts";
+import type { ClaimedBatch } from "../../src/contract/shapes/worker-shapes.ts";
 import { WritError } from "../../src/core/errors.ts";
 import { createHttpClient } from "../../src/runtime/http/http-client.ts";
 import { readEvents, readRows, readStatuses } from "../support/database.ts";
@@ -121,7 +122,8 @@ class Load {
     while (this.#isWorking) {
       const claim = { worker_id: workerId, max: 10, wait_ms: 200 };
       const { body } = await this.#insist(routes.claimJobs, { body: claim });
-      if (body !== undefined) await this.#finish(workerId, body.jobs);
+      // It did not ask for the second form of the answer.
+      if (body !== undefined) await this.#finish(workerId, (body as ClaimedBatch).jobs);
     }
   }
 

@@ -196,6 +196,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       wait_ms: 0,
       boot_id: "process 1",
       max: 5,
+      batch_lease: true,
     },
   }),
   pendingJob: async ({ hub, tokens }) => ({

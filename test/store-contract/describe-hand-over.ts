@@ -121,7 +121,7 @@ export function describeHandOver(create: () => StoreUnderTest): void {
         workerId: "w1",
         claimedAt: nowMs(),
       });
-      expect(given?.claimed[0]?.leaseToken).toMatch(/^token-/);
+      expect(given?.claimed[0]?.leaseToken).toMatch(/^[\w-]{43}$/);
       // It has been answered, so the next job waits for somebody else.
       await scene().submit();
       expect(lastNotice()).toEqual({ jobs: [], left: 1 });

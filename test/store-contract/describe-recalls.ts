@@ -15,7 +15,7 @@ export function describeRecalls(create: () => StoreUnderTest): void {
         worker: plainWorker,
         max: 1,
         bytesMax: 1024,
-        leaseTokens: [`token-${workerId}-${leaseKeyId}`],
+        leaseSecret: `secret-${workerId}-${leaseKeyId}`,
         leaseKeyId,
         rules: scene().rules,
       });

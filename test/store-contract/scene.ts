@@ -144,7 +144,7 @@ export class Scene {
       worker: plainWorker,
       max,
       bytesMax: 8 * 1024 ** 2,
-      leaseTokens: Array.from({ length: max }, () => `token-${++this.#made}`),
+      leaseSecret: `secret-${++this.#made}`,
       rules: this.rules,
     };
   }

@@ -88,7 +88,7 @@ export const workerRoutes = {
     summary: "Claim up to 256 jobs under one signature",
     body: shapes.claimBatchRequest,
     answers: {
-      200: { description: "Leased jobs", shape: shapes.claimedBatch },
+      200: { description: "Leased jobs", shape: z.union([shapes.claimedBatch, shapes.leasedBatch]) },
       204: none,
     },
   }),

@@ -142,7 +142,14 @@ const claimFields = {
 };
 
 export const claimRequest = z.strictObject(claimFields);
-export const claimBatchRequest = z.strictObject({ ...claimFields, max: integer(1, claimJobsMax).default(1) });
+export const claimBatchRequest = z.strictObject({
+  ...claimFields,
+  max: integer(1, claimJobsMax).default(1),
+  batch_lease: z.boolean().optional().meta({
+    description:
+      "True: one lease for all jobs, in the second form of the answer; for hubs that name `batch-lease`",
+  }),
+});
 
 const claimedJob = {
   id: jobId,
@@ -190,6 +197,30 @@ export const claimedJobBody = z.object({
 export const claimedBatch = z.object({
   jobs: z.array(z.object(claimedJob)),
   batch: z.object({ key_id: keyId, signature: z.string(), signatures }),
+});
+
+const timeTs = integer(0, Number.MAX_SAFE_INTEGER);
+
+/** What comes before the jobs of a claim with one lease. A signature that is not a string is refused later, as one that does not verify. */
+export const leasedBatchHead = z.object({
+  lease: z.object({ boot_id: bootId.optional(), issued_at_ts: timeTs, expires_at_ts: timeTs }),
+  secret: z
+    .string()
+    .meta({ description: "The token of an attempt is SHA-256(secret, job_id, attempt), in base64url" }),
+  batch: z.object({ key_id: keyId, signature: z.string(), signatures }),
+  lengths: z.array(z.int()).meta({ description: "How many characters each document has" }),
+});
+
+export const leasedBatch = leasedBatchHead.extend({
+  jobs: z.array(
+    z.tuple([
+      integer(1, Number.MAX_SAFE_INTEGER).meta({ description: "The attempt" }),
+      integer(0, Number.MAX_SAFE_INTEGER).meta({ description: "timeout_sec" }),
+      z.array(z.string()).nullable().meta({ description: "The limits that are only the hub's defaults" }),
+      z.string().nullable().meta({ description: "The job token" }),
+      z.unknown().meta({ description: "The document; its text here has exactly the bytes that were signed" }),
+    ]),
+  ),
 });
 
 export type ClaimedJobBody = z.infer<typeof claimedJobBody>;

@@ -35,8 +35,7 @@ class Dealer {
   }
 
   deal(max: number, input: Partial<ClaimInput> = {}): { claimed: string[]; refused: string[] } {
-    const leaseTokens = Array.from({ length: max }, (_, index) => `token ${index}`);
-    const full = { workerId: "w1", worker: plainWorker, max, bytesMax: 1_000, leaseTokens, rules };
+    const full = { workerId: "w1", worker: plainWorker, max, bytesMax: 1_000, leaseSecret: "secret", rules };
     const outcome = dealJobs(
       {
         book: this.book,

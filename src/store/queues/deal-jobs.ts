@@ -1,6 +1,7 @@
 import type { Change } from "../../core/jobs/change.ts";
 import type { JobRecord } from "../../core/jobs/job.ts";
 import { mayRunMore } from "../../core/jobs/quota.ts";
+import { tokenOfAttempt } from "../../signing/batch-lease.ts";
 import { sha256Hex } from "../../signing/mac.ts";
 import { briefOf } from "../jobs/job-brief.ts";
 import { isSealed } from "../jobs/job-seal.ts";
@@ -76,7 +77,7 @@ function openJobs({ book, jobsOf }: ClaimDriver, tenant: Tenant, worker: KindOfW
 }
 
 function wantsMore({ claimed, refused, input }: Deal): boolean {
-  return claimed.length < Math.min(input.max, input.leaseTokens.length) && refused.length < refusedMax;
+  return claimed.length < input.max && refused.length < refusedMax;
 }
 
 /** Leases the tenant's best job; `none` if there are no more, `full` if the next would make the response too large. */
@@ -108,7 +109,7 @@ function isGenuine(macKey: Buffer, { job, document, mac, isFresh = false }: Seal
 
 /** False if the job is not due after all: it waits again, and the next one is tried. */
 function lease({ driver, input, claimed }: Deal, { job, document }: SealedJob): boolean {
-  const leaseToken = input.leaseTokens[claimed.length]!;
+  const leaseToken = tokenOfAttempt(input.leaseSecret, job.id, job.attempt + 1);
   const { workerId, leaseKeyId: keyId = null } = input;
   const leased = driver.change(job, { act: "claim", workerId, keyId, tokenHash: sha256Hex(leaseToken) });
   if (leased === null) {

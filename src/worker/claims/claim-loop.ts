@@ -1,10 +1,9 @@
-import type { ClaimedBatch } from "../../contract/shapes/worker-shapes.ts";
 import { codeOf, hasCode, type WritError } from "../../core/errors.ts";
 import { withJitter } from "../../runtime/clock/back-off.ts";
 import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import type { Logger } from "../../runtime/log/logger.ts";
 import type { Service } from "../../runtime/service.ts";
-import type { HubCalls } from "../hub/hub-calls.ts";
+import type { HubCalls, ReceivedBatch } from "../hub/hub-calls.ts";
 import { mayComeBack, type RetryDeps } from "../hub/hub-presence.ts";
 import type { Slots } from "../slots.ts";
 import type { ClaimGate } from "./claim-gate.ts";
@@ -15,7 +14,7 @@ type ClaimLoopDeps = RetryDeps & {
   gate: ClaimGate;
   slots: Slots;
   pollIntervalMs: number;
-  receive(batch: ClaimedBatch): Promise<void>;
+  receive(batch: ReceivedBatch): Promise<void>;
   /** Called when the hub does not know this worker or refuses its token: it has to register again. */
   onUnknown(): void;
   /** Another process has registered under this worker's name. */
@@ -190,6 +189,8 @@ function troubleMsOf(error: unknown): number {
   return mayComeBack(error) ? 0 : troubleMs;
 }
 
-function bytesOf(batch: ClaimedBatch): number {
-  return batch.jobs.reduce((sum, job) => sum + job.document.length + job.lease.length, 0);
+function bytesOf(batch: ReceivedBatch): number {
+  let sum = 0;
+  for (const { document } of batch.jobs) sum += document.length;
+  return sum;
 }

@@ -1,6 +1,6 @@
-import type { ClaimedBatch } from "../../contract/shapes/worker-shapes.ts";
 import type { VerifiedClaim } from "../../signing/verify-claim.ts";
 import type { RunDeps } from "../attempt/run-job.ts";
+import type { ReceivedBatch } from "../hub/hub-calls.ts";
 import { type HeldJob, loseOlderAttempts } from "./held-jobs.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import { refuseBatch } from "./refuse-batch.ts";
@@ -13,7 +13,7 @@ import { verifyClaims } from "./verify-claims.ts";
  * signature has been checked. Nothing is executed before its attempt is safely recorded, unless its lease is bound to
  * this process, so that no later process would run it. Why: ADR 0006, ADR 0099.
  */
-export async function receiveBatch(deps: RunDeps, batch: ClaimedBatch): Promise<HeldJob[]> {
+export async function receiveBatch(deps: RunDeps, batch: ReceivedBatch): Promise<HeldJob[]> {
   const { workerId } = deps.settings;
   const { tally } = deps;
   const nowMs = deps.clock.nowMs();

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { abilitiesHeader, type HubAbility, readAbilities } from "../../contract/hub-abilities.ts";
 import { adminRoutes } from "../../contract/routes/admin-routes.ts";
 import { JsonText } from "../../contract/routes/build-request.ts";
-import { callRoute, openRoute } from "../../contract/routes/call-route.ts";
+import { callRoute, callRouteForText, openRoute } from "../../contract/routes/call-route.ts";
+import { type Received, readAnswer } from "../../contract/routes/read-answer.ts";
 import { workerRoutes } from "../../contract/routes/worker-routes.ts";
 import type { resultBatchAnswer } from "../../contract/shapes/report-shapes.ts";
 import type { KeysView } from "../../contract/shapes/trust-view-shapes.ts";
@@ -18,18 +19,8 @@ import { WritError } from "../../core/errors.ts";
 import type { HttpClient, HttpStream } from "../../runtime/http/http-client.ts";
 import type { LeaseRun } from "../../signing/receipt.ts";
 import { type Call, createAttemptCalls } from "../attempt/attempt-calls.ts";
-
-/**
- * A signature that is missing, or not even a string, is passed on as an empty one, so that it is refused and reported
- * like any other that does not verify.
- */
-const receivedSignature = z
-  .object({
-    key_id: z.string().catch(""),
-    signature: z.string().catch(""),
-    signatures: claimedBatch.shape.batch.shape.signatures.catch(undefined),
-  })
-  .catch({ key_id: "", signature: "" });
+import { type ReceivedLease, readLeasedBatch } from "./read-leased-batch.ts";
+import { receivedSignature } from "./received-signature.ts";
 
 /** The route without a check of the signature, which follows later. */
 const claimRoute = {
@@ -78,8 +69,11 @@ type ClaimOptions = {
 export function createHubCalls(client: HttpClient, me: Caller) {
   const call: Call = (route, input, { signal, timeoutMs = me.timeoutMs }) =>
     callRoute((request) => client.request({ ...request, signal, timeoutMs }), route, input);
+  const registration = createRegistrationCalls(client, call, me);
+  const { accepts } = registration;
   return {
-    ...createRegistrationCalls(client, call, me),
+    ...registration,
+    claim: claimCall(client, me, accepts),
     ...createWorkCalls(call, me),
     ...createAttemptCalls(call, me.workerId),
   };
@@ -126,19 +120,39 @@ function createRegistrationCalls(client: HttpClient, call: Call, { workerId, boo
   };
 }
 
-/** The calls of a worker for several attempts at once. */
-function createWorkCalls(call: Call, { workerId, bootId, timeoutMs }: Caller) {
-  return {
-    /** Null if there are no jobs. */
-    async claim(ask: ClaimOptions): Promise<ClaimedBatch | null> {
-      const { max, waitMs, types, signal } = ask;
-      const claim = { worker_id: workerId, boot_id: bootId, max, wait_ms: waitMs };
-      const body = { ...claim, types: types && [...types] };
-      const answer = await call(claimRoute, { body }, { signal, timeoutMs: timeoutMs + waitMs });
-      if (answer.status === 204 || answer.body.jobs.length === 0) return null;
-      return { jobs: answer.body.jobs, batch: receivedSignature.parse(answer.body["batch"]) };
-    },
+/** A claim with a lease for each job, or with one for all of them. */
+export type ReceivedBatch = ClaimedBatch | ReceivedLease;
 
+/** Asks for one lease if the hub has it, and reads what it answers. */
+function claimCall(
+  client: HttpClient,
+  { workerId, bootId, timeoutMs }: Caller,
+  accepts: (ability: HubAbility) => boolean,
+): (ask: ClaimOptions) => Promise<ReceivedBatch | null> {
+  return async ({ max, waitMs, types, signal }) => {
+    const claim = { worker_id: workerId, boot_id: bootId, max, wait_ms: waitMs, types: types && [...types] };
+    const body = accepts("batch-lease") ? { ...claim, batch_lease: true } : claim;
+    const received = await callRouteForText(
+      (request) => client.request({ ...request, signal, timeoutMs: timeoutMs + waitMs }),
+      claimRoute,
+      { body },
+    );
+    if (received.status === 204) return null;
+    const leased = readLeasedBatch(received.text());
+    return leased ?? readClaimedBatch(received);
+  };
+}
+
+/** Null if there are no jobs. */
+function readClaimedBatch(received: Received): ClaimedBatch | null {
+  const answer = readAnswer(claimRoute, received);
+  if (answer.status === 204 || answer.body.jobs.length === 0) return null;
+  return { jobs: answer.body.jobs, batch: receivedSignature.parse(answer.body["batch"]) };
+}
+
+/** The calls of a worker for several attempts at once. */
+function createWorkCalls(call: Call, { workerId }: Pick<Caller, "workerId">) {
+  return {
     /** Everything in it is already JSON text, because results must arrive as they were written. */
     async finishJobs({ ends, items, receipts }: Reports, signal: AbortSignal): Promise<ReportAnswers> {
       const parts = [

@@ -14,7 +14,7 @@ import {
   reportStopped,
   startJob,
 } from "../../use-cases/workers/change-attempt.ts";
-import { claimJobs } from "../../use-cases/workers/claim-jobs.ts";
+import { claimJobs, type LeasedJobs } from "../../use-cases/workers/claim-jobs.ts";
 import { findActingWorker } from "../../use-cases/workers/find-worker.ts";
 import { failJob, finishJob, finishJobs, type ItemAnswer } from "../../use-cases/workers/finish-jobs.ts";
 import { issueJobToken } from "../../use-cases/workers/issue-job-token.ts";
@@ -25,7 +25,8 @@ import {
 } from "../../use-cases/workers/manage-workers.ts";
 import { plainFields } from "../../use-cases/workers/plain-fields.ts";
 import { refuseClaim } from "../../use-cases/workers/refuse-claim.ts";
-import { signBatch, signClaim } from "../../use-cases/workers/sign-claim.ts";
+import { signBatchLease } from "../../use-cases/workers/sign-batch-lease.ts";
+import { type LeasedJob, leaseOf, signBatch, signClaim } from "../../use-cases/workers/sign-claim.ts";
 import { type Call, done, type Handlers, written } from "../call.ts";
 import { type Exchange, headerOf, overHttp, refuseHead } from "../exchange.ts";
 import { sseHeaders, ssePing, stillAllowed } from "../streams/stream-events.ts";
@@ -82,26 +83,28 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
 
   async claimJob({ deps, identity, origin, body, signal, exchange }) {
     exchange.workerId = body.worker_id;
-    const [claimed] = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: 1 });
+    const leased = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: 1 });
+    const claimed = onlyJob(leased);
     if (claimed === undefined) return done;
     const { id, type, status, attempt, timeoutSec } = claimed.job;
     const convenience = { id, type, status, attempt, token: claimed.leaseToken, timeout_sec: timeoutSec };
-    const plain = claimed.isForSimpleWorker ? plainFields(claimed) : {};
+    const plain = leased.isSimpleWorker ? plainFields(claimed) : {};
     return { status: 200, body: { ...convenience, ...plain, ...signClaim(deps, claimed) } };
   },
 
   async claimJobs({ deps, identity, origin, body, signal, exchange }) {
     exchange.workerId = body.worker_id;
-    const claimed = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: body.max });
-    if (claimed.length === 0) return done;
-    return { status: 200, body: signBatch(deps, body.worker_id, claimed) };
+    const leased = await claimJobs(deps, { ...claimOf(body), identity, origin, signal, max: body.max });
+    if (leased.jobs.length === 0) return done;
+    const sign = body.batch_lease === true ? signBatchLease : signBatch;
+    return { status: 200, body: sign(deps, body.worker_id, leased) };
   },
 
   async pendingJob({ deps, identity, origin, query, signal, exchange }) {
     refuseHead(exchange);
     exchange.workerId = query.worker_id;
     const call = { identity, origin, signal, workerId: query.worker_id, bootId: query.boot_id, max: 1 };
-    const [claimed] = await claimJobs(deps, { ...call, waitMs: (query.wait ?? 0) * 1000 });
+    const claimed = onlyJob(await claimJobs(deps, { ...call, waitMs: (query.wait ?? 0) * 1000 }));
     if (claimed === undefined) return done;
     const signed = signClaim(deps, claimed);
     const lease = { ...claimed.lease, key_id: signed.key_id, signature: signed.lease_signature };
@@ -247,6 +250,11 @@ function registrationOf(identity: Identity, body: Call<"registerWorker">["body"]
 function simplicityOf({ kinds, handler_types: handlerTypes }: Call<"registerWorker">["body"]) {
   if (kinds !== undefined || handlerTypes !== undefined) return {};
   return { ...simpleWorker, kinds: [...simpleWorker.kinds] };
+}
+
+/** The job of a claim that asked for one. */
+function onlyJob({ jobs: [claimed], claimant }: LeasedJobs): LeasedJob | undefined {
+  return claimed && { ...claimed, lease: leaseOf(claimed, claimant) };
 }
 
 function claimOf(body: Call<"claimJob">["body"]) {

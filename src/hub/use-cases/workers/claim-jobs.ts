@@ -11,7 +11,6 @@ import { traceWaits } from "../../services/trace-jobs.ts";
 import { admitWaitingClaim } from "../access/admit-stream.ts";
 import { checkWorkerRate } from "../access/check-rate.ts";
 import { findActingWorker, replacedWorker } from "./find-worker.ts";
-import { type LeasedJob, leaseOf } from "./sign-claim.ts";
 
 type ClaimRequest = {
   identity: Identity;
@@ -27,8 +26,17 @@ type ClaimRequest = {
   signal: AbortSignal;
 };
 
-/** With the keys that the worker registered. */
-type Claiming = ClaimRequest & { keyIds: readonly string[] };
+/** With the keys that the worker registered, and the secret of the claim, from which all its tokens follow. */
+type Claiming = ClaimRequest & { keyIds: readonly string[]; leaseSecret: string };
+
+/** The jobs that a claim was given; the store keeps only the hashes of their tokens. */
+export type LeasedJobs = {
+  jobs: ClaimedJob[];
+  secret: string;
+  claimant: { documentFormat: number; bootId: string | undefined };
+  /** The worker reads the plain fields of a job. */
+  isSimpleWorker: boolean;
+};
 
 const claimsPerSecondMax = 2_000;
 /** Below the 8 MiB of a response, with room for the leases and for escaping. */
@@ -38,15 +46,18 @@ const claimBytesMax = 3 * 1024 ** 2;
  * Leases the best jobs for a worker, and waits for some if requested. Empty if there are none, if the worker drains, or
  * if the caller has hung up. Why: ADR 0063, ADR 0100.
  */
-export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<LeasedJob[]> {
+export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<LeasedJobs> {
   const worker = await findClaimant(deps, request);
   await checkWorkerRate(deps, request, {
     limit: "claims",
     perSecond: claimsPerSecondMax,
     refusal: `a worker may claim ${claimsPerSecondMax} times a second`,
   });
-  if (worker.draining || isPaused(worker, deps.clock.nowMs())) return [];
-  const claiming = { ...request, keyIds: worker.keyIds };
+  const secret = deps.ids.secret();
+  const { documentFormat, isSimple: isSimpleWorker = false } = worker.facts;
+  const leased = { secret, claimant: { documentFormat, bootId: request.bootId }, isSimpleWorker };
+  if (worker.draining || isPaused(worker, deps.clock.nowMs())) return { ...leased, jobs: [] };
+  const claiming = { ...request, keyIds: worker.keyIds, leaseSecret: secret };
   const onEnd = request.waitMs > 0 ? await admitWaitingClaim(deps, request) : () => {};
   const parked = new ParkedClaim(claimFacts(worker, request), request.max);
   deps.dispatcher.park(worker.id, parked);
@@ -55,9 +66,7 @@ export async function claimJobs(deps: HubDeps, request: ClaimRequest): Promise<L
     const claimed = await claimOrWait(deps, claiming, parked);
     room = request.max - claimed.length;
     if (worker.status === "inactive") await deps.signsOfLife.activate(worker);
-    const claimant = { documentFormat: worker.facts.documentFormat, bootId: request.bootId };
-    const isForSimpleWorker = worker.facts.isSimple === true;
-    return claimed.map((one) => ({ ...one, lease: leaseOf(one, claimant), isForSimpleWorker }));
+    return { ...leased, jobs: claimed };
   } finally {
     deps.dispatcher.unpark(worker.id, parked, room);
     onEnd();
@@ -165,7 +174,7 @@ async function claimNow(deps: HubDeps, request: Claiming, parked: ParkedClaim): 
     max: request.max,
     bytesMax: claimBytesMax,
     leaseKeyId: signer.keyId,
-    leaseTokens: Array.from({ length: request.max }, () => deps.ids.leaseToken()),
+    leaseSecret: request.leaseSecret,
     parkAs: request.waitMs > 0 ? parked.id : undefined,
     rules: rulesNow(deps),
     origin: request.origin,

@@ -2,6 +2,7 @@ import { type SigningKey, signText } from "../../../signing/ed25519.ts";
 import { batchText, type Lease, leaseText } from "../../../signing/lease.ts";
 import type { ClaimedJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
+import type { LeasedJobs } from "./claim-jobs.ts";
 import { jobTokenFor } from "./issue-job-token.ts";
 
 type Signature = { key_id: string; signature: string };
@@ -20,11 +21,7 @@ type SignedBatch = {
 };
 
 /** A claimed job with its lease. */
-export type LeasedJob = ClaimedJob & {
-  lease: Lease;
-  /** The worker reads the job's plain fields. */
-  isForSimpleWorker: boolean;
-};
+export type LeasedJob = ClaimedJob & { lease: Lease };
 
 type Deps = Pick<HubDeps, "keys" | "metrics" | "clock">;
 
@@ -41,7 +38,12 @@ export function signClaim(deps: Deps, claimed: LeasedJob): SignedClaim {
 }
 
 /** Signs several claimed jobs with one signature, over the hashes of all documents and leases. */
-export function signBatch(deps: Deps, workerId: string, claimed: LeasedJob[]): SignedBatch {
+export function signBatch(
+  deps: Deps,
+  workerId: string,
+  { jobs: given, claimant }: Pick<LeasedJobs, "jobs" | "claimant">,
+): SignedBatch {
+  const claimed = given.map((one) => ({ ...one, lease: leaseOf(one, claimant) }));
   const jobs = claimed.map((one) => ({
     id: one.job.id,
     document: one.document,
@@ -64,19 +66,19 @@ export function signBatch(deps: Deps, workerId: string, claimed: LeasedJob[]): S
 }
 
 /** Not covered by the batch's signature: only the hub checks it, and it has a signature of its own. */
-function tokenOf(deps: Deps, claimed: ClaimedJob): { job_token?: string } {
+export function tokenOf(deps: Deps, claimed: ClaimedJob): { job_token?: string } {
   const issued = jobTokenFor(deps, claimed);
   return issued === null ? {} : { job_token: issued.token };
 }
 
 /** The key recorded for the lease comes first: it is the newest that this worker trusts. */
-function signersOf({ keys, clock }: Deps, { job }: ClaimedJob): SigningKey[] {
+export function signersOf({ keys, clock }: Deps, { job }: ClaimedJob): SigningKey[] {
   const signers = keys.signers(clock.nowMs());
   const first = signers.find(({ keyId }) => keyId === job.leaseKeyId) ?? signers[0]!;
   return [first, ...signers.filter((key) => key !== first)];
 }
 
-function sign({ metrics }: Deps, key: SigningKey, text: string): string {
+export function sign({ metrics }: Deps, key: SigningKey, text: string): string {
   metrics.signatures.inc();
   return signText(key, text);
 }
