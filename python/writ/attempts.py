@@ -8,10 +8,12 @@ import json
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Optional
+from urllib.parse import quote
 
 from .connection import Connection
 from .errors import Final, JobError, RetryIn, WritError
 from .failure import ending_of, text_of, trace_of
+from .reports import Reports
 
 if TYPE_CHECKING:
     from .job import Job
@@ -51,8 +53,9 @@ class Attempts:
         log: Callable[[str], None],
     ) -> None:
         self._hub, self._worker_id, self._boot_id = hub, worker_id, boot_id
-        self._trust, self._keys, self._key = trust, keys, key
-        self._handlers, self._over, self._hub_away_sec = handlers, over, hub_away_sec
+        self._trust, self._keys = trust, keys
+        self._handlers, self._over = handlers, over
+        self._reports = Reports(hub, worker_id=worker_id, sign=key.sign, retry_sec=hub_away_sec, until=over)
         self._take_new_keys, self._tell, self._log = take_new_keys, tell, log
         self._held: dict[tuple[str, int], Job] = {}
         self._seen: dict[tuple[str, int], float] = {}
@@ -64,14 +67,24 @@ class Attempts:
         with self._lock:
             return list(self._held.values())
 
-    def receive(self, answer: dict[str, Any], slot: Any = None) -> None:
-        """Nothing in a claim is used before its signatures were checked."""
+    def verified(self, answer: dict[str, Any]) -> list[Any]:
+        """The claims of a batch that may be run. Nothing in it is used before its signature was checked."""
+        jobs = answer["jobs"]
         try:
-            claim = self._verified(answer)
+            self._check_batch(answer)
         except self._trust.Refused as refused:
-            self._log(f"a claim was refused: {refused.reason}")
-            self._refuse(answer, refused)
-            return
+            for job in jobs:
+                self._refuse(job, refused)
+            return []
+        claims = []
+        for job in jobs:
+            try:
+                claims.append(self._trust.claim_in_batch(job, self._worker_id, self._boot_id))
+            except self._trust.Refused as refused:
+                self._refuse(job, refused)
+        return claims
+
+    def receive(self, claim: Any, slot: Any = None) -> None:
         job = Job(self._hub, self._worker_id, claim)
         job.slot = slot
         key = (job.id, job.attempt)
@@ -97,19 +110,27 @@ class Attempts:
             self._seen = {known: until for known, until in self._seen.items() if until > now}
         self._seen[key] = expires_at
 
-    def _verified(self, answer: dict[str, Any]) -> Any:
+    def _check_batch(self, answer: dict[str, Any]) -> None:
         try:
-            return self._trust.verify_claim(answer, self._keys.trusted(), self._worker_id, self._boot_id)
+            self._trust.check_batch(answer, self._keys.trusted(), self._worker_id)
+            return
         except self._trust.Refused as refused:
             if refused.detail != "KEY_NOT_TRUSTED":
                 raise
         # The hub may have a new key that one which we trust has signed.
         self._take_new_keys()
-        return self._trust.verify_claim(answer, self._keys.trusted(), self._worker_id, self._boot_id)
+        self._trust.check_batch(answer, self._keys.trusted(), self._worker_id)
 
-    def _refuse(self, answer: dict[str, Any], refused: Any) -> None:
-        body = {"worker_id": self._worker_id, "attempt": answer.get("attempt"), "token": answer.get("token")}
-        self._tell("POST", f"/jobs/{answer.get('id')}/fail", {**body, "code": refused.detail, "reason": refused.reason})
+    def _refuse(self, job: dict[str, Any], refused: Any) -> None:
+        """The fence comes from a lease that was not believed: if it is wrong, the hub refuses the report, and nothing changes."""
+        self._log(f"a claim was refused: {refused.reason}")
+        try:
+            lease = json.loads(job["lease"])
+            fence = {"attempt": lease["attempt"], "token": lease["token"]}
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return
+        body = {"worker_id": self._worker_id, **fence, "code": refused.detail, "reason": refused.reason}
+        self._tell("POST", f"/jobs/{quote(job['id'], safe='')}/fail", body)
 
     def report_timeout(self, job: Job) -> None:
         """For a job whose handler does not stop. The caller has taken its end."""
@@ -139,7 +160,7 @@ class Attempts:
             self._report(job, path, report, failure)
 
     def _timeout_of(self, job: Job) -> dict[str, Any]:
-        return job.report({"reason": f"ran longer than {job.timeout_sec} s", "code": "TIMEOUT"}, self._key.sign)
+        return job.report({"reason": f"ran longer than {job.timeout_sec} s", "code": "TIMEOUT"})
 
     def _leave_trace(self, job: Job, error: BaseException) -> None:
         """An error that a handler raises after a stop is its way to stop, and is not logged; nor is an ordinary answer."""
@@ -160,7 +181,7 @@ class Attempts:
         result = handler(job.params, job)
         if inspect.isawaitable(result):
             result = asyncio.run(_awaited(result, job))
-        report = job.report({"result": result}, self._key.sign)
+        report = job.report({"result": result})
         if len(json.dumps(report)) > result_bytes_max:
             raise _Refusal(f"the result is larger than {result_bytes_max} bytes")
         return report
@@ -171,12 +192,12 @@ class Attempts:
             for field in ("final", "retry_in_sec"):
                 if field not in self.hub_accepts:
                     ending.pop(field, None)
-            return job.report(ending, self._key.sign)
+            return job.report(ending)
         except Exception as problem:  # such as a partial result that is not JSON
             return self._plain_failure(job, f"{type(error).__name__}, which cannot be reported: {problem}")
 
     def _plain_failure(self, job: Job, reason: str) -> dict[str, Any]:
-        return job.report({"reason": text_of(reason), "code": "EXECUTION_ERROR"}, self._key.sign)
+        return job.report({"reason": text_of(reason), "code": "EXECUTION_ERROR"})
 
     def _report(self, job: Job, path: str, report: dict[str, Any], failure: Optional[BaseException]) -> None:
         try:
@@ -198,7 +219,7 @@ class Attempts:
             self._log(f"the failure of job {job.id} was not accepted: {error}")
 
     def _send(self, job: Job, path: str, report: dict[str, Any]) -> None:
-        self._hub.call("POST", f"/jobs/{job.id}/{path}", report, retry_sec=self._hub_away_sec, until=self._over)
+        self._reports.send(job.id, path, report)
 
 
 async def _awaited(result: Awaitable[Any], job: Job) -> Any:

@@ -9,11 +9,14 @@ import random
 import ssl
 import threading
 import time
+import weakref
+from functools import partial
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from .errors import HubUnreachable, WritError
 from .home import find_hub
 from .hubs import Hub, Hubs
+from .wire import FramedResponse, WireLost, Wires, elsewhere_status
 
 # Less time than this is not worth another try.
 last_pause_sec = 0.05
@@ -25,6 +28,7 @@ unknown_statuses = (401, 429)
 # The errors of a connection that was closed at the other end; with TLS, SSLEOFError when something is sent there.
 hung_up = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError)
 Answer = TypeVar("Answer")
+Response = Union[http.client.HTTPResponse, FramedResponse]
 
 
 class Reply(NamedTuple):
@@ -59,6 +63,11 @@ class Connection:
         if any(hub.is_tls for hub in self._hubs.all):
             self._tls = self._tls_context()
         self._of_thread = threading.local()
+        self._wires: Optional[Wires] = None
+        if _flag(environment, "WRIT_FRAMES", True):
+            # Its threads do not hold this object, so that it can be collected.
+            self._wires = Wires(self._headers(), partial(ssl.create_default_context, cafile=self._ca_file))
+            weakref.finalize(self, self._wires.close)
 
     @property
     def url(self) -> str:
@@ -173,11 +182,36 @@ class Connection:
 
     def _answer(
         self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
-    ) -> tuple[http.client.HTTPResponse, bytes]:
-        response, text = self._exchange(hub, method, path, content, headers, timeout_sec)
+    ) -> tuple[Response, bytes]:
+        framed = self._framed(hub, method, path, content, headers, timeout_sec)
+        response, text = framed or self._exchange(hub, method, path, content, headers, timeout_sec)
         if response.status >= 300:
             raise _error_of(response, text)
         return response, text
+
+    def _framed(
+        self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
+    ) -> Optional[tuple[FramedResponse, bytes]]:
+        """None if the call has to go over HTTP; every call may arrive twice."""
+        wire = None if self._wires is None else self._wires.to(hub)
+        if wire is None:
+            return None
+        own = self._headers()
+        lines = [
+            f"\n{name.lower()}: {value}"
+            for name, value in headers.items()
+            if own.get(name) != value and (name, value) != ("Content-Type", "application/json")
+        ]
+        head = f"{method} /api/v1{path}{''.join(lines)}"
+        try:
+            if not head.replace("\n", "").isprintable():
+                raise WritError("INVALID_ARGUMENT", f"{path}: has a character that a path or a header cannot have")
+            answered = wire.call(head.encode("latin1"), content or b"", timeout_sec)
+        except WireLost:
+            return None
+        except (TimeoutError, UnicodeEncodeError) as error:
+            raise HubUnreachable(f"{hub.url} did not answer ({type(error).__name__}: {error})") from None
+        return None if answered is None or answered[0].status == elsewhere_status else answered
 
     def _exchange(
         self, hub: Hub, method: str, path: str, content: Optional[bytes], headers: Mapping[str, str], timeout_sec: float
@@ -287,7 +321,14 @@ def _moved_to(error: WritError) -> list[str]:
     return [text for text in named if isinstance(text, str)] if isinstance(named, list) else []
 
 
-def _error_of(response: http.client.HTTPResponse, text: bytes) -> WritError:
+def _flag(environment: Mapping[str, str], name: str, fallback: bool) -> bool:
+    value = environment.get(name) or str(fallback).lower()
+    if value not in ("true", "false"):
+        raise WritError("CONFIG_INVALID", f"{name}: {value!r} is not allowed; use true or false")
+    return value == "true"
+
+
+def _error_of(response: Response, text: bytes) -> WritError:
     retry_after = response.getheader("Retry-After")
     seconds = float(retry_after) if retry_after is not None and retry_after.isdigit() else None
     try:

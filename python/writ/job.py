@@ -131,8 +131,8 @@ class Job:
         self._hub.call("POST", f"/jobs/{self.id}/start", self._fence, retry_sec=10)
         self.is_announced = True
 
-    def report(self, ending: dict[str, Any], sign: Any) -> dict[str, Any]:
-        """The body that reports the end, with a signed receipt."""
+    def report(self, ending: dict[str, Any]) -> dict[str, Any]:
+        """The body that reports the end, with the text of a receipt, which is signed when it is sent."""
         has_result = "result" in ending
         result = ending["result"] if has_result else ending.get("partial_result")
         isolation = {"level": "in-process", "applied": [], "missing": []}
@@ -159,7 +159,7 @@ class Job:
             "isolation": isolation,
             "output": dict(self._sizes),
             **({"small_output": {"stderr": base64.b64encode(self._trace).decode()}} if self._trace else {}),
-            "receipt": {"text": receipt, "signature": sign(receipt)},
+            "receipt": receipt,
         }
 
     def refusal(self, reason: Optional[str] = None) -> dict[str, Any]:

@@ -219,6 +219,34 @@ def verify_claim(answer: dict[str, Any], trusted: list[VerifyingKey], worker_id:
     """Checks a claim before anything of it is used. Raises Refused."""
     document_text, lease_text = answer["document"], answer["lease"]
     _check_signatures(answer, trusted, document_text, lease_text)
+    return _checked(document_text, lease_text, worker_id, boot_id)
+
+
+def check_batch(answer: dict[str, Any], trusted: list[VerifyingKey], worker_id: str) -> None:
+    """Checks the one signature of a batch, which covers each document, each lease and the worker. Raises Refused."""
+    pairs = [[sha256_hex(job["document"]), sha256_hex(job["lease"])] for job in answer["jobs"]]
+    text = canonical({"jobs": pairs, "worker_id": worker_id})
+    batch = answer.get("batch")
+    more = batch.get("signatures") if isinstance(batch, dict) else None
+    is_any_trusted = False
+    for by in [batch, *(more if isinstance(more, list) else [])][:signatures_max]:
+        for key in trusted:
+            if not isinstance(by, dict) or key.key_id != by.get("key_id"):
+                continue
+            is_any_trusted = True
+            if key.has_signed(text, by.get("signature")):
+                return
+    if is_any_trusted:
+        raise Refused("INVALID_SIGNATURE", "the signature of the batch does not verify")
+    raise Refused("KEY_NOT_TRUSTED", "the batch is signed by a key that this worker does not trust")
+
+
+def claim_in_batch(job: dict[str, Any], worker_id: str, boot_id: str) -> Claim:
+    """One job of a batch whose signature was checked. Raises Refused."""
+    return _checked(job["document"], job["lease"], worker_id, boot_id)
+
+
+def _checked(document_text: str, lease_text: str, worker_id: str, boot_id: str) -> Claim:
     document_sha256 = sha256_hex(document_text)
     lease = _parse(lease_text, "the lease")
     fields = set(lease)

@@ -11,6 +11,7 @@ import uuid
 from typing import Any, Callable, Optional, Sequence, Union
 
 from .attempts import Attempts, Handler, Job
+from .claims import Claims, claim_wait_ms
 from .commands import follow_commands
 from .connection import Connection, pause_sec
 from .errors import WritError
@@ -19,14 +20,11 @@ from .presence import HubPresence
 from .stop import Stop
 
 slots_max = 64
-claim_wait_ms = 5_000
 # How exactly a time limit is kept.
 watch_sec = 0.1
 # Threads that do not stop stay until the process ends; more than this would be a leak of memory.
 given_up_max = 256
 announce_after_sec = 0.5
-# An empty answer within less time means that the hub does not let claims of this worker wait, as while it is paused.
-waited_sec_min = 1.0
 # Heartbeats come each third of a lease, and not less often than this.
 beat_sec_max = 10.0
 # Somebody who starts a worker should not wonder for longer whether it does anything.
@@ -105,6 +103,17 @@ class Worker:
             take_new_keys=self._again,
             tell=self._quietly,
             log=log,
+        )
+        self._claims = Claims(
+            self._hub,
+            worker_id=self.worker_id,
+            boot_id=self._boot_id,
+            verified=self._attempts.verified,
+            is_stopped=self._stop.is_set,
+            is_draining=self._drain.is_set,
+            pause=self._stop.wait,
+            on_answer=self._presence.back,
+            on_refusal=self._on_refusal,
         )
         # The answer to the next heartbeat has something for this worker.
         self._news = threading.Event()
@@ -197,6 +206,7 @@ class Worker:
             beat.start()
             threading.Thread(target=self._watch, daemon=True).start()
             threading.Thread(target=self._follow, daemon=True).start()
+            self._begin(self._claims.run)
             for _ in range(self._slots):
                 self._begin_slot()
             self._stop.wait_until(self._stop.is_set)
@@ -307,37 +317,13 @@ class Worker:
         self._attempts.hub_accepts = frozenset(name.strip() for name in accepts.split(","))
 
     def _work(self, slot: Slot) -> None:
-        """One slot: claims a job, runs it, and claims the next."""
-        failures, empty = 0, 0
-        while not self._stop.is_set() and not slot.is_left:
-            if self._drain.is_set():
-                self._stop.wait(1.0)
-                continue
-            asked_at = time.monotonic()
-            try:
-                answer = self._claim()
-                self._presence.back()
-                failures = 0
-            except WritError as error:
-                failures += 1
-                self._on_refusal(error, failures)
-                self._stop.wait(error.retry_after_sec or pause_sec(failures))
-                continue
-            if answer is not None:
-                empty = 0
-                self._attempts.receive(answer, slot)
-            elif time.monotonic() - asked_at >= waited_sec_min:
-                empty = 0
-            else:
-                self._stop.wait(pause_sec(empty))
-                empty += 1
-
-    def _claim(self) -> Any:
-        body = {"worker_id": self.worker_id, "boot_id": self._boot_id, "wait_ms": claim_wait_ms}
-        answer = self._hub.call("POST", "/jobs/claim", body, timeout_sec=claim_wait_ms / 1000 + 30)
-        if answer is not None:
-            _check_answer(answer, document=str, lease=str)
-        return answer
+        """One slot: runs what was claimed for it, one job after the other."""
+        while not slot.is_left:
+            claim = self._claims.take()
+            if claim is not None:
+                self._attempts.receive(claim, slot)
+            elif self._claims.is_over:
+                return
 
     def _on_refusal(self, error: WritError, failures: int) -> None:
         if error.code == "WORKER_UNKNOWN":

@@ -219,7 +219,7 @@ worker.handle("none")(print)
 worker.run()`;
     const child = spawn("python3", ["-c", code], { env: environment(url), stdio: "ignore" });
     onTestFinished(() => void child.kill("SIGKILL"));
-    await eventually("it asks for work again", () => (calls["/jobs/claim"] ?? 0) > 2);
+    await eventually("it asks for work again", () => (calls["/jobs/claim-batch"] ?? 0) > 2);
     await eventually("it sends another heartbeat", () => (calls["/workers/heartbeat"] ?? 0) > 1);
   });
 });

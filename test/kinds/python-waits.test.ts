@@ -157,15 +157,15 @@ tell(lambda: hub.wait("j"))`);
 
   test("a worker whose claims are answered at once with nothing pauses longer and longer between them", async () => {
     const printed = await python(`
-import writ.worker
+import writ.claims
 from writ import Worker
 
 class Clock:
     now = 100.0
     def monotonic(self): return self.now
 
-clock = writ.worker.time = Clock()
-writ.worker.pause_sec = lambda count: count
+clock = writ.claims.time = Clock()
+writ.claims.pause_sec = lambda count: count
 worker = Worker("http://127.0.0.1:1", "t", worker_id="paused")
 waited_sec = [0, 0, 0, 5, 0, 0]
 steps = []
@@ -173,8 +173,10 @@ def claim(*_, **__):
     steps.append("claim")
     clock.now += waited_sec.pop(0)
     if not waited_sec: worker.stop()
-worker._hub.call, worker._stop.wait = claim, steps.append
-worker._work(writ.worker.Slot())
+worker._hub.call, worker._claims._pause = claim, steps.append
+# A slot that is free.
+worker._claims._waiting = 1
+worker._claims.run()
 print(*steps)`);
     expect(printed).toEqual(["claim 0 claim 1 claim 2 claim claim 0 claim 1"]);
   });
