@@ -21,6 +21,8 @@ const ownHeaders = new Set([
   "x-worker-id",
 ]);
 const headsMax = 64;
+/** Longer heads are rare; keeping them would let a client fill the hub's memory. */
+const keptHeadMax = 512;
 
 /** Reads the heads of requests on one connection. Clients send the same few again and again, so these are read once. */
 export class FramedRequests {
@@ -41,6 +43,7 @@ export class FramedRequests {
     const known = this.#known.get(head);
     if (known !== undefined) return known;
     const request = this.#parse(head);
+    if (head.length > keptHeadMax) return request;
     if (this.#known.size === headsMax) this.#known.clear();
     this.#known.set(head, request);
     return request;
