@@ -17,6 +17,7 @@ export type { WaitOptions } from "./jobs/wait-job.ts";
 export type { WritOptions } from "./options.ts";
 export type { AttemptChunk, StreamAttemptsOptions } from "./output/stream-attempts.ts";
 export type { StreamOutputOptions } from "./output/stream-output.ts";
+export type { Schedule, ScheduleInput, Schedules } from "./schedules.ts";
 export type * from "./shapes.ts";
 export type { RunOptions } from "./submit-options.ts";
 export { type EventsOptions, Writ } from "./writ.ts";

@@ -22,6 +22,7 @@ import { SubmitQueue, submitBatch } from "./jobs/submit-queue.ts";
 import { JobWaits, type WaitOptions, waitOptions } from "./jobs/wait-job.ts";
 import { optionsFromEnvironment, type WritOptions, writOptions } from "./options.ts";
 import { type StreamOutputOptions, streamOutput, streamOutputOptions } from "./output/stream-output.ts";
+import { Schedules } from "./schedules.ts";
 import type {
   Accepted,
   BulkOutcome,
@@ -51,6 +52,7 @@ export class Writ extends HubClient {
   readonly fleet: Fleet;
   /** Files that jobs read, and files that they leave. */
   readonly files: Files;
+  readonly schedules: Schedules;
 
   constructor(options: WritOptions) {
     checkOptions("Writ", options, writOptions);
@@ -59,6 +61,7 @@ export class Writ extends HubClient {
     this.#hub = hub;
     this.fleet = new Fleet(this.#hub);
     this.files = new Files(this.#hub);
+    this.schedules = new Schedules(this.#hub);
     this.#queue = new SubmitQueue(this.#hub);
     this.#waits = new JobWaits(this.#hub);
   }

@@ -44,6 +44,7 @@ import { createCertWatch } from "./services/cert-watch.ts";
 import { createClockWatch, followDatabase } from "./services/clock-watch.ts";
 import { createKeyWatch } from "./services/key-watch.ts";
 import { createLookAround, createMakeUp, createReaper } from "./services/reaper.ts";
+import { createScheduleClock } from "./services/schedule-clock.ts";
 import { createScheduler } from "./services/scheduler.ts";
 import { createFileCleaner } from "./services/storage/file-cleaner.ts";
 import { createOutputCompactor } from "./services/storage/output-compactor.ts";
@@ -231,6 +232,7 @@ function hubServices(
     // Stops after everything that records spans, and sends the last of them.
     deps.telemetry,
     lead(createScheduler(deps)),
+    createScheduleClock(deps),
     lead(createRetention(deps)),
     createStorage(deps),
     createOutputCompactor(deps),

@@ -8,6 +8,7 @@ type EnvironmentFacts = {
   outputDir: string;
   inputsDir?: string | undefined;
   traceparent?: string | undefined;
+  scheduledFor?: string | undefined;
   jobEnv: Readonly<Record<string, string>>;
   secrets: Readonly<Record<string, string>>;
 };
@@ -31,6 +32,7 @@ export function processEnvironment(facts: EnvironmentFacts): Record<string, stri
     JOB_INPUT_FILE: facts.inputFile,
     JOB_RESULT_FILE: facts.resultFile,
     JOB_OUTPUT_DIR: facts.outputDir,
+    ...(facts.scheduledFor === undefined ? {} : { JOB_SCHEDULED_FOR: facts.scheduledFor }),
     ...(facts.inputsDir === undefined ? {} : { JOB_INPUTS_DIR: facts.inputsDir }),
   };
 }

@@ -1,6 +1,7 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import type { Egress } from "../core/egress.ts";
+import { scheduledFor } from "../core/schedules/scheduled-for.ts";
 import type { JsonValue } from "../core/text/json-value.ts";
 import {
   type AskedLimits,
@@ -159,6 +160,7 @@ export async function preparePlan(
     outputDir: join(inside, outputName),
     inputsDir: context.inputsDir === undefined ? undefined : join(inside, inputsName),
     traceparent: context.traceparent,
+    scheduledFor: scheduledFor(document),
     jobEnv: command.env ?? {},
     secrets,
   });

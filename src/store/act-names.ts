@@ -58,6 +58,9 @@ const actKinds = {
   advanceLogReader: "write",
   finishMessage: "write",
   listWatched: "write",
+  putOrder: "write",
+  removeOrder: "write",
+  fireOrders: "write",
   pruneEvents: "write",
   addStatistics: "write",
   skipEvents: "write",
@@ -101,6 +104,11 @@ const actKinds = {
   listLockedTenants: "ordered",
   getLogReader: "ordered",
   nextMessage: "ordered",
+  getOrder: "ordered",
+  listDueOrders: "ordered",
+  listOrders: "read",
+  listOrdersAhead: "read",
+  listOccurrences: "read",
   readStatistics: "read",
 } as const satisfies Record<ActName, "write" | "ordered" | "read">;
 

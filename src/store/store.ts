@@ -12,6 +12,7 @@ import type { AuditStore } from "./audit-store.ts";
 import type { DamagedPart } from "./jobs/find-damage.ts";
 import type { JobFilter, JobIdPage, JobPage } from "./jobs/job-list.ts";
 import type { ObjectStore } from "./object-store.ts";
+import type { OrderStore } from "./order-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
 import type { WaitingQueue } from "./queues/list-waiting-queues.ts";
 import type { QueueSurveyLine } from "./queues/survey-queues.ts";
@@ -36,6 +37,7 @@ import type { WorkerStore } from "./worker-store.ts";
 export type Store = AccessStore &
   AuditStore &
   ObjectStore &
+  OrderStore &
   OutputStore &
   ResponseStore &
   StatisticsStore &

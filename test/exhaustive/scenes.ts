@@ -4,6 +4,7 @@ import type { ActScene } from "./act-scene.ts";
 import { fileScenes, fileVariants } from "./file-scenes.ts";
 import { jobScenes, jobVariants } from "./job-scenes.ts";
 import { logScenes } from "./log-scenes.ts";
+import { orderScenes } from "./order-scenes.ts";
 import { workerScenes, workerVariants } from "./worker-scenes.ts";
 
 /** One scene for each act of the store. The type checker asks for those that are missing. */
@@ -13,6 +14,7 @@ export const actScenes: Record<ActName, ActScene> = {
   ...accessScenes,
   ...fileScenes,
   ...logScenes,
+  ...orderScenes,
 };
 
 /** Other forms of an act, named by the act and what is special. */

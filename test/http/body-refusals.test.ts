@@ -53,8 +53,9 @@ describe.each(withJson)("the body of %s", (name) => {
       "model",
       "repo_root",
     ];
-    // A bulk change has either ids or a filter, a login either a token or a code, a command either its input or its place.
-    const exempt = [...never, "allowed_paths", "job_id", "filter", "code", "stdin"];
+    // A bulk change has either ids or a filter, a login either a token or a code, a command either its input or its place, a
+    // schedule either cron or an interval.
+    const exempt = [...never, "allowed_paths", "job_id", "filter", "code", "stdin", "every_sec"];
     const unused = topFieldsOf(shape).filter((field) => !(field in (example.body as object)));
     expect(unused.filter((field) => !exempt.includes(field))).toEqual([]);
   });

@@ -60,6 +60,62 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     token: tokens.alice,
     query: { status: "pending", type: "some.type", worker_id: "w", limit: "10", offset: "0", cursor: "1" },
   }),
+  putSchedule: async ({ tokens }) => ({
+    token: tokens.alice,
+    params: { name: freshName("schedule") },
+    query: ofAcme,
+    body: {
+      job: { type: "some.type", params: { a: 1 } },
+      cron: "30 2 * * mon-fri",
+      time_zone: "Europe/Berlin",
+      start_at: 1,
+      end_at: 4_000_000_000_000,
+      max_runs: 10,
+      jitter_sec: 60,
+      catch_up: "all",
+      catch_up_sec: 3600,
+      overlap: "wait",
+      paused: false,
+    },
+  }),
+  getSchedule: async (world) => ({
+    token: world.tokens.alice,
+    params: await aliceSchedule(world),
+    query: ofAcme,
+  }),
+  listSchedules: async ({ tokens }) => ({
+    token: tokens.alice,
+    query: { limit: "10", cursor: "acme/a", tenant: "acme" },
+  }),
+  removeSchedule: async (world) => ({
+    token: world.tokens.alice,
+    params: await aliceSchedule(world),
+    query: ofAcme,
+  }),
+  pauseSchedule: async (world) => ({
+    token: world.tokens.alice,
+    params: await aliceSchedule(world),
+    query: ofAcme,
+    body: {},
+  }),
+  resumeSchedule: async (world) => ({
+    token: world.tokens.alice,
+    params: await aliceSchedule(world),
+    query: ofAcme,
+    body: {},
+  }),
+  runSchedule: async (world) => ({
+    token: world.tokens.alice,
+    params: await aliceSchedule(world),
+    query: ofAcme,
+    body: {},
+  }),
+  backfillSchedule: async (world) => ({
+    token: world.tokens.alice,
+    params: await aliceSchedule(world),
+    query: ofAcme,
+    body: { from: 1, to: 1_000 },
+  }),
   changeJobs: async (world) => ({
     token: world.tokens.alice,
     body: { act: "cancel", ids: [await aliceJob(world)], dry_run: true },
@@ -338,6 +394,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       submits_per_sec: 5,
       max_output_bytes: 1000,
       max_artifact_bytes: 1000,
+      max_schedules: 10,
     },
   }),
   listQueues: async ({ hub }) => ({ token: hub.admin }),
@@ -439,6 +496,15 @@ const fullReport = {
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /** Every optional field that an exec job may have, so that each one is put to the test. */
+const ofAcme = { tenant: "acme" };
+
+async function aliceSchedule({ hub, tokens }: World): Promise<{ name: string }> {
+  const name = freshName("schedule");
+  const body = { job: { type: "some.type" }, every_sec: 3600 };
+  await hub.must("PUT", `/schedules/${name}`, { token: tokens.alice, body });
+  return { name };
+}
+
 function fullSubmission(): Record<string, unknown> {
   return {
     type: freshName("full"),

@@ -19,6 +19,7 @@ export const onPostgres = [
   "test/hub/lost-leases.test.ts",
   "test/hub/recover.test.ts",
   "test/hub/revoked-worker.test.ts",
+  "test/hub/schedule-hazards.test.ts",
   "test/hub/stopping.test.ts",
   "test/hub/wake-ups.test.ts",
   "test/hub/worker-limits.test.ts",
@@ -65,6 +66,9 @@ export const notOnPostgres: Record<string, string> = {
   "test/hub/mcp-clients.test.ts": "about clients; test/http asks the same of both databases",
   "test/hub/one-hub.test.ts": "about the lock of the SQLite file",
   "test/hub/open-cli.test.ts": "about the command line",
+  "test/hub/schedule-zones.test.ts": "reckons times, and starts no hub",
+  "test/hub/schedules-cli.test.ts":
+    "about the command line; schedule-hazards asks the same of both databases",
   "test/hub/several-addresses.test.ts": "about clients and cables",
   "test/hub/silent-workers.test.ts":
     "lets the hub's own clock pass; with PostgreSQL hubs go by that of the database, and the contract suite has the acts",

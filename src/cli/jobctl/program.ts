@@ -77,6 +77,10 @@ export const jobctlShape: ProgramShape = {
       summary: "show who you are to the hub, and by which credential",
       load: () => import("./trust/whoami.ts"),
     },
+    schedules: {
+      summary: "list, change, run and pause schedules, which submit jobs again and again",
+      load: () => import("./schedules/schedules.ts"),
+    },
     registry: {
       summary: "keep a job list for agents in terminals, without a hub",
       needs: "database",

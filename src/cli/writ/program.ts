@@ -26,6 +26,10 @@ export const writShape: ProgramShape = {
     new: { summary: "make a folder with a worker of your own", load: () => import("./new.ts") },
     queues: { summary: "list, pause and resume types of jobs", load: () => import("./queues.ts") },
     quotas: { summary: "show and set what tenants may use", load: () => import("./quotas.ts") },
+    schedules: {
+      summary: "make the schedules of a file true",
+      load: () => import("./schedules.ts"),
+    },
     tokens: { summary: "issue, list, refresh and revoke tokens", load: () => import("./tokens.ts") },
     certs: {
       summary: "issue, list, renew and revoke certificates",

@@ -46,6 +46,7 @@ const meaning: Record<Limit, string> = {
   submits_per_sec: "how many jobs may be submitted each second",
   max_output_bytes: "the most bytes of each output stream of a job",
   max_artifact_bytes: "the most bytes of all files that the tenant stores",
+  max_schedules: "how many schedules there may be (default 1000)",
 };
 
 async function setQuota(

@@ -2,6 +2,7 @@ import { adminRoutes } from "./admin-routes.ts";
 import { auditRoutes } from "./audit-routes.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
+import { scheduleRoutes } from "./schedule-routes.ts";
 import { statisticsRoutes } from "./statistics-routes.ts";
 import { workerRoutes } from "./worker-routes.ts";
 
@@ -13,6 +14,7 @@ export const routes = {
   ...adminRoutes,
   ...auditRoutes,
   ...statisticsRoutes,
+  ...scheduleRoutes,
 } as const;
 
 export type RouteName = keyof typeof routes;

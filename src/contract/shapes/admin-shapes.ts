@@ -64,6 +64,9 @@ export const quota = z.strictObject({
   submits_per_sec: integer(1, 1_000_000).optional(),
   max_output_bytes: integer(0, countMax).optional(),
   max_artifact_bytes: integer(0, countMax).optional(),
+  max_schedules: integer(0, 1_000_000)
+    .optional()
+    .meta({ description: "How many schedules there may be; 1,000 if it is left out" }),
 });
 
 export const quotaLimits = Object.keys(quota.shape) as (keyof typeof quota.shape)[];

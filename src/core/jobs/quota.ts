@@ -6,6 +6,7 @@ export type Quota = {
   submits_per_sec?: number;
   max_output_bytes?: number;
   max_artifact_bytes?: number;
+  max_schedules?: number;
 };
 
 /** Whether a tenant with this many assigned or running jobs may be given one more. */
@@ -24,4 +25,10 @@ const maxQueuesDefault = 10_000;
 /** How many queues of a tenant may hold pending jobs at the same time. */
 export function queuesAllowed({ max_queues = maxQueuesDefault }: Quota): number {
   return max_queues;
+}
+
+const maxSchedulesDefault = 1_000;
+
+export function schedulesAllowed({ max_schedules = maxSchedulesDefault }: Quota): number {
+  return max_schedules;
 }

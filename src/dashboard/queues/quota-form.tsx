@@ -16,7 +16,11 @@ export const limitLabels: Record<keyof Quota, { label: string; short: string }> 
   submits_per_sec: { label: "Submissions a second", short: "submissions a second" },
   max_output_bytes: { label: "Bytes of output of one attempt", short: "of output" },
   max_artifact_bytes: { label: "Bytes of stored files", short: "of files" },
+  max_schedules: { label: "Schedules", short: "schedules" },
 };
+
+/** Of what is limited even when nothing is set. */
+const defaultLimits: Partial<Record<keyof Quota, string>> = { max_queues: "10000", max_schedules: "1000" };
 
 /** The tenant's name is checked with the limits, so that each field shows its own problem at once. */
 const wantedShape = z.object({ tenant_id: routes.putQuota.params.shape.id, ...quotaShape.shape });
@@ -37,7 +41,7 @@ export function askForQuota(tenant: z.infer<typeof tenantQuota> | null, onDone: 
               draft={draft}
               name={name}
               label={limitLabels[name].label}
-              placeholder={name === "max_queues" ? "10000" : "no limit"}
+              placeholder={defaultLimits[name] ?? "no limit"}
               hint={(typed) => hintText(name, typed)}
               isNumber
               isFirst={tenant !== null && index === 0}

@@ -5,6 +5,7 @@ import type { Alert } from "./hold-down.ts";
 
 /** Details that help people and contain no secret. A reason that a worker wrote stays in the log. */
 const shownDetails = [
+  "schedule",
   "worker_id",
   "violation_type",
   "fail_code",
@@ -19,6 +20,7 @@ const hubReasons: readonly string[] = [
   "TENANT_LOCKED",
   "LOCKDOWN_LIFTED",
   "WORKER_BLOCKED",
+  "SCHEDULE_BLOCKED",
 ] satisfies EventKind[];
 
 function timeOf(ms: unknown): string | null {

@@ -22,6 +22,7 @@ const notices: readonly string[] = [
   "KEY_REVOKED",
   "KEY_REJECTED",
   "KEY_ROTATION_DUE",
+  "SCHEDULE_BLOCKED",
 ];
 
 /**

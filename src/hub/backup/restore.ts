@@ -179,7 +179,7 @@ async function checkAndRevive(
     const origin = { userId: osUser, ipAddress: null, userAgent: null, endpoint: null, method: null };
     const revival = { event: "HUB_RESTORED", origin, details: {} } as const;
     const { recalled, ended } = await revive(
-      { store, settings, clock, renewals: new RefusedRenewals() },
+      { store, settings, clock, keys: { macKey }, renewals: new RefusedRenewals() },
       revival,
     );
     return {

@@ -11,6 +11,16 @@ import {
   lockDown,
   lockTenant,
 } from "./lockdown-acts.ts";
+import {
+  fireOrders,
+  getOrder,
+  listDueOrders,
+  listOccurrences,
+  listOrders,
+  listOrdersAhead,
+  putOrder,
+  removeOrder,
+} from "./order-acts.ts";
 import { putQuota, setQueuePaused } from "./queue-settings.ts";
 import { createLoginCode, createSession, findSession, removeSession, takeLoginCode } from "./session-acts.ts";
 import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
@@ -50,6 +60,9 @@ const coldWrites = {
   advanceLogReader,
   finishMessage,
   listWatched,
+  putOrder,
+  removeOrder,
+  fireOrders,
 } satisfies ColdActs<WriteDriver>;
 
 /** Acts that only read. */
@@ -65,6 +78,11 @@ const coldReads = {
   listLockedTenants,
   getLogReader,
   nextMessage,
+  getOrder,
+  listOrders,
+  listDueOrders,
+  listOrdersAhead,
+  listOccurrences,
 } satisfies ColdActs<ReadDriver>;
 
 export type ColdWrite = keyof typeof coldWrites;

@@ -1,7 +1,9 @@
 import type { NewEvent } from "../../core/events.ts";
 import type { ChangeContext } from "../../core/jobs/effects.ts";
+import type { JobState } from "../../core/jobs/job.ts";
 import type { NoticeBuilder } from "../jobs/notice-builder.ts";
 import type { QueueBook } from "../queues/queue-book.ts";
+import type { Store, SubmitOutcome } from "../store.ts";
 import type { WorkerRecord } from "../worker-store.ts";
 import type { Act, SqlValue } from "./act.ts";
 import type { Reader } from "./columns.ts";
@@ -34,6 +36,10 @@ export type WriteDriver = ReadDriver & {
   append(event: NewEvent): void;
   /** Quotas, paused types or lockdowns have changed; the acts that follow must find it so in the book. */
   changeSettings(inBook?: (book: QueueBook) => void): void;
+  /** As the act of this name, for each of these inputs: a refusal writes nothing, and the others are not affected. */
+  submitJobs(inputs: Parameters<Store["submitJobs"]>[0][]): Act<SubmitOutcome[]>;
+  /** The states of these jobs, of those that exist. */
+  statusesOf(jobIds: string[]): Act<Map<string, JobState>>;
   /** Waits for claims that are under way, and keeps others from beginning until the transaction ends. */
   stopClaims(): Act<void>;
   /** A worker was registered: its jobs are counted from now on. */

@@ -97,6 +97,8 @@ export const copyParts: readonly CopyPart[] = [
   ),
   part("sessions", "secret_hash", "token_id expires_at"),
   part("login_codes", "code_hash", "token_id expires_at"),
+  part("standing_orders", "id", "kind tenant_id name user_id revision next_at place state seal"),
+  part("order_occurrences", "order_id occurrence", "at outcome job_id ts revision"),
   part("log_readers", "name", "seq memory"),
   part("outbox", "id", "channel subject body data created_at due_at tries"),
   part("watched", "subject", "until"),

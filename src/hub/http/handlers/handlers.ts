@@ -4,6 +4,7 @@ import { auditHandlers } from "./audit-handlers.ts";
 import { fileHandlers } from "./file-handlers.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
+import { scheduleHandlers } from "./schedule-handlers.ts";
 import { statisticsHandlers } from "./statistics-handlers.ts";
 import { workerHandlers } from "./worker-handlers.ts";
 
@@ -16,4 +17,5 @@ export const handlers: Handlers = {
   ...keyHandlers,
   ...auditHandlers,
   ...statisticsHandlers,
+  ...scheduleHandlers,
 };

@@ -15,6 +15,11 @@ const groups: readonly Group[] = [
     has: ({ path }) => /^\/jobs\b/.test(path),
   },
   {
+    name: "Schedules",
+    description: "Jobs that the hub submits again and again.",
+    has: ({ path }) => /^\/schedules\b/.test(path),
+  },
+  {
     name: "Files",
     description: "Put and get files, and what a job calls with its own token.",
     has: ({ path }) => /^\/(?:files|objects|docker)\b/.test(path),

@@ -1,9 +1,21 @@
 import type { ChangeContext } from "../../../core/jobs/effects.ts";
-import { type Act, type Answer, type DriverWork, first, type Query, run } from "../../acts/act.ts";
-import { Columns, number } from "../../acts/columns.ts";
+import type { JobState } from "../../../core/jobs/job.ts";
+import {
+  type Act,
+  type Answer,
+  all,
+  type DriverWork,
+  doWork,
+  first,
+  type Query,
+  run,
+} from "../../acts/act.ts";
+import { Columns, number, text } from "../../acts/columns.ts";
 import type { ReadDriver, WriteDriver } from "../../acts/driver.ts";
+import type { SubmitOutcome } from "../../store.ts";
 import type { Connection } from "../connection/connection.ts";
 import { writeJob } from "../jobs/change-jobs.ts";
+import { submitInside } from "../jobs/submit-jobs.ts";
 import { lockJobs } from "../transaction/lock-jobs.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import { lockAllWorkersText, workers } from "./worker-row.ts";
@@ -39,6 +51,7 @@ function render(text: string): string {
   return own;
 }
 
+const statuses = new Columns({ id: text("jobs.id"), status: text<JobState>("job_states.status") });
 const logEnd = new Columns({ last: number("last") });
 
 export const readDriver: ReadDriver = {
@@ -65,6 +78,21 @@ export function writeDriver(tx: Transaction): WriteDriver {
       yield* run(lockAllWorkersText);
       // A transaction that is just leasing jobs holds this table: whatever takes leases back next must find them all.
       yield* run("LOCK TABLE ready IN EXCLUSIVE MODE");
+    },
+    *submitJobs(inputs) {
+      let outcomes: SubmitOutcome[] = [];
+      yield* doWork(async () => {
+        outcomes = await submitInside(tx, inputs);
+      });
+      return outcomes;
+    },
+    *statusesOf(jobIds) {
+      const found = yield* all(
+        statuses,
+        `SELECT ${statuses.list} FROM jobs JOIN job_states USING (seq) WHERE jobs.id = ANY (?)`,
+        jobIds,
+      );
+      return new Map(found.map(({ id, status }) => [id, status]));
     },
     countWorker: (workerId) =>
       tx.send(

@@ -10,9 +10,21 @@ const truths = new Set(["blocked", "draining", "is_key_chosen", "attempts_chosen
 
 /** A key of text has the order of its bytes, whatever the language of the database. */
 const textKeys = new Set([
-  ...["tenant_id", "user_id", "worker_id", "type", "secret_hash", "code_hash", "name", "subject", "audit"],
+  ...[
+    "tenant_id",
+    "user_id",
+    "worker_id",
+    "order_id",
+    "occurrence",
+    "type",
+    "secret_hash",
+    "code_hash",
+    "name",
+    "subject",
+    "audit",
+  ],
 ]);
-const textIds = new Set(["tenants", "workers", "objects", "receipt_signatures"]);
+const textIds = new Set(["tenants", "workers", "objects", "receipt_signatures", "standing_orders"]);
 
 const states = places.map((place) => `SELECT '${place}' AS place, * FROM ${place}`).join(" UNION ALL ");
 

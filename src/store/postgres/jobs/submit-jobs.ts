@@ -21,12 +21,32 @@ type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>["jobs"];
  */
 export async function submitJobs(tx: Transaction, inputs: SubmitInput[]): Promise<Answer[]> {
   const jobs = inputs.flatMap((input) => input.jobs);
-  const [rows, seqs] = await tx.begin(() =>
-    Promise.all([readKnown(tx.sql, jobs), takeNumbers(tx.sql, jobs.length)]),
-  );
+  const outcomes = await submitAll(tx, inputs, await tx.begin(() => readFor(tx, jobs)));
+  return outcomes.map((value) => ({ value }));
+}
+
+/** The same in a transaction that has begun, as a part of another act. */
+export async function submitInside(tx: Transaction, inputs: SubmitInput[]): Promise<SubmitOutcome[]> {
+  const jobs = inputs.flatMap((input) => input.jobs);
+  if (jobs.length === 0) return inputs.map(() => ({ kind: "accepted", jobs: [] }));
+  return submitAll(tx, inputs, await readFor(tx, jobs));
+}
+
+type Read = [known: KnownRow[], seqs: number[]];
+
+function readFor(tx: Transaction, jobs: NewJob[]): Promise<Read> {
+  return Promise.all([readKnown(tx.sql, jobs), takeNumbers(tx.sql, jobs.length)]);
+}
+
+async function submitAll(
+  tx: Transaction,
+  inputs: SubmitInput[],
+  [rows, seqs]: Read,
+): Promise<SubmitOutcome[]> {
+  const jobs = inputs.flatMap((input) => input.jobs);
   await openQueues(tx, jobs);
   const group: Group = { known: new KnownJobs(rows), seqs: seqs.values(), rows: [] };
-  const answers = tx.inBook(() => inputs.map((input) => ({ value: submitBatch(tx, input, group) })));
+  const answers = tx.inBook(() => inputs.map((input) => submitBatch(tx, input, group)));
   if (tx.work.jobs.size > 0 && tx.shared.parked.isWaiting) {
     tx.sql.together(() => tx.writeJobs(group.rows));
     await handOver(tx, Math.max(...jobs.map(({ createdAt }) => createdAt)));
