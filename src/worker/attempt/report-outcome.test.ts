@@ -82,12 +82,15 @@ test("output that the hub refuses after the end counts as OUTPUT_LIMIT, as durin
     if (end === undefined || !("small_output" in end)) return undefined;
     return { status: 200, body: { items: [{ job_id: end.job_id, error: { ...tooLarge, details: {} } }] } };
   };
-  stage.hub.queue = [says("hello"), exec(2, ["sh", "-c", "printf hello; exit 3"])];
+  stage.hub.queue = [says("hello")];
   await start(stage);
   const ending = await endingOf(stage, 1);
   expect(ending).toMatchObject({ code: "EXECUTION_ERROR", detail: "OUTPUT_LIMIT", partial_result: null });
   expect(ending).toMatchObject({ output: { stdout: 0, stderr: 4 } });
   expect(ending).not.toHaveProperty("exit_code");
+  // One after the other: this hub answers for one end in a call, and two that end together share theirs.
+  stage.hub.queue = [exec(2, ["sh", "-c", "printf hello; exit 3"])];
+  stage.hub.command("work");
   expect(await endingOf(stage, 2)).toMatchObject({ detail: "WORKER_EXIT_ERROR", exit_code: 3 });
 });
 
