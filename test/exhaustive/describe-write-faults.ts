@@ -67,6 +67,13 @@ export function describeWriteFaults(plan: Plan): void {
         },
       );
 
+      test.each(["submitJobs", "changeJobs to fail"] as const)(
+        "the rows that follow from %s are written as a whole, or by the next read",
+        async (act) => {
+          expect((await play({ rowsOf: act })).calls).toBeGreaterThan(1);
+        },
+      );
+
       test("a database that could not be made is made the next time", async () => {
         expect((await play({ openingEvery: plan.openingEvery })).calls).toBeGreaterThan(10);
       });

@@ -12,6 +12,8 @@ import { FaultPage, faultsOf, type WriteCall, type WriteFault } from "./write-fa
 export type SceneRequest =
   /** The act of a scene; with a long log, the checkpoint that follows it too. */
   | { scene: string; isLogLong?: boolean }
+  /** The rows that follow from the act of a scene, which are written later. */
+  | { rowsOf: string }
   /** Opening a database for the first time; only every so many calls are struck. */
   | { openingEvery: number };
 export type SceneReport = { calls: number; told: Record<Told, number>; wrong: string[] };
@@ -32,8 +34,11 @@ async function play(request: SceneRequest): Promise<SceneReport> {
     const struck = calls.filter(({ number, kind }) => kind === "sync" || number % request.openingEvery === 0);
     return strikeAll(struck, (call, fault) => run.faultOpening(call, fault));
   }
-  const { scene, isLogLong } = request;
-  const reference = await run.rehearse(scenes.find(({ name }) => name === scene)!, { isLogLong });
+  const isOfRows = "rowsOf" in request;
+  const name = isOfRows ? request.rowsOf : request.scene;
+  const scene = scenes.find((each) => each.name === name)!;
+  const isLogLong = !isOfRows && request.isLogLong === true;
+  const reference = await run.rehearse(scene, { isLogLong, isOfRows });
   return strikeAll(reference.once.calls, (call, fault) => run.fault(reference, call, fault));
 }
 

@@ -19,7 +19,8 @@ import type { FaultPage, WriteCall, WriteFault } from "./write-faults.ts";
 /** Longer than a store waits for a database that is locked. */
 const answersWithinMs = 30_000;
 
-type Prepared = { act: Act; ready: Act };
+/** `earlier` is done once before the act, and not again when the act is asked for again. */
+type Prepared = { act: Act; ready: Act; earlier?: Act };
 type Played = Result & { calls: WriteCall[]; notices: CommitNotice[] };
 
 /** How a scene ends without a fault: once, and twice. */
@@ -36,13 +37,14 @@ export class SqliteRun {
   }
 
   /** Counts the calls of a scene that write, and reads how it ends. */
-  async rehearse({ prepare }: NamedScene, { isLogLong = false } = {}): Promise<Reference> {
+  async rehearse({ prepare }: NamedScene, { isLogLong = false, isOfRows = false } = {}): Promise<Reference> {
     const scene = await this.#stage.openScene();
     const prepared = await prepare(scene);
     await scene.store.close();
     this.#stage.keep({ isLogLong });
     const nothing: Act = async () => {};
-    const acts = typeof prepared === "function" ? { act: prepared, ready: nothing } : prepared;
+    const given = typeof prepared === "function" ? { act: prepared, ready: nothing } : prepared;
+    const acts = isOfRows ? rowsOf(given) : given;
     const play = (...list: Act[]) => this.#play(acts, list);
     return {
       ...acts,
@@ -152,7 +154,7 @@ export class SqliteRun {
 
   /** A new store on the kept files, with a connection that writes and one that reads. */
   async #withStore<T>(
-    { ready }: Prepared,
+    { ready, earlier }: Prepared,
     use: (store: Store, notices: CommitNotice[]) => Promise<T>,
   ): Promise<T> {
     this.#page.rest();
@@ -164,6 +166,7 @@ export class SqliteRun {
       // The reader's connection stays open. Without it, the last one to close would empty the log, and hide what is in there.
       await store.countJobs({});
       await ready(store);
+      await earlier?.(store);
       notices.length = 0;
       return await use(store, notices);
     } finally {
@@ -171,4 +174,13 @@ export class SqliteRun {
       await store.close();
     }
   }
+}
+
+/** The rows that a scene leaves to be written, written for a read. */
+function rowsOf({ act, ready }: Prepared): Prepared {
+  return {
+    ready,
+    earlier: act,
+    act: (store) => store.countJobs({ statuses: ["pending"] }),
+  };
 }
