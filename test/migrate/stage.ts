@@ -28,11 +28,24 @@ export async function fullHome(
   whenDone: (remove: () => void) => void = onTestFinished,
   env: Record<string, string> = {},
 ): Promise<FullHome> {
+  return homeWith([fill, fillWithTerms], whenDone, env);
+}
+
+/** The same with what version 0.1 could keep. */
+export function fullHomeOfRows(whenDone: (remove: () => void) => void): Promise<FullHome> {
+  return homeWith([fill], whenDone, {});
+}
+
+async function homeWith(
+  fills: ((hub: TestHub, nowMs: number) => Promise<void>)[],
+  whenDone: (remove: () => void) => void,
+  env: Record<string, string>,
+): Promise<FullHome> {
   const old = openOldHome(schema, "homes");
   whenDone(() => old.remove());
   const full = { home: old.home, sqlite: join(old.home, "writ.sqlite") };
   const hub = await startIn(full, env);
-  await fill(hub, Date.now());
+  for (const one of fills) await one(hub, Date.now());
   await hub.stop({ keepHome: true });
   return full;
 }
@@ -52,14 +65,17 @@ async function fill(hub: TestHub, nowMs: number): Promise<void> {
   await hub.must("POST", "/workers/by-hand/metrics", { token, body: metrics });
   await submitJob(hub, { type: "later", run_at: nowMs + 3_600_000 });
   await submitJob(hub, { type: "keyed", idempotency_key: "chosen by a producer", priority: 7 });
-  const retry = { max: 7, jitter: 0.5, on: ["TIMEOUT", 75] };
-  await submitJob(hub, { type: "patient", retry, run_at: nowMs + 3_600_000 });
   await submitJob(hub, { type: "odd", params: { text: "a\u0000b \ud83d\ude00" } });
   await submitJob(hub, { type: "large", params: { text: "x".repeat(300_000) } });
   const { token: ada } = (
     await hub.must("POST", "/tokens", { token, body: { role: "user", tenant_id: "acme", user_id: "ada" } })
   ).json<{ token: string }>();
   await storedFile(hub, ada, { folderId: "notes", objectKey: "a.txt", bytes: Buffer.from("hello") });
+}
+
+async function fillWithTerms(hub: TestHub, nowMs: number): Promise<void> {
+  const retry = { max: 7, jitter: 0.5, on: ["TIMEOUT", 75] };
+  await submitJob(hub, { type: "patient", retry, run_at: nowMs + 3_600_000 });
 }
 
 const volatile = [

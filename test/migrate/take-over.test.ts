@@ -11,7 +11,7 @@ import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { putIntoRows } from "../support/rows/put-into-rows.ts";
 import { runCli } from "../support/run-cli.ts";
 import { makeLargeHome } from "./large-home.ts";
-import { folder, fullHome, lookThrough, startIn } from "./stage.ts";
+import { folder, fullHomeOfRows, lookThrough, startIn } from "./stage.ts";
 
 // Homes of rows become homes of frames. Why: ADR 0121.
 const fileOf = (home: string): string => join(home, "writ.sqlite");
@@ -43,7 +43,7 @@ describe("a file of rows that is put into frames", () => {
   let seen: Record<string, unknown>;
   let remove = (): void => {};
   beforeAll(async () => {
-    const full = await fullHome((then) => (remove = then));
+    const full = await fullHomeOfRows((then) => (remove = then));
     whole = full.home;
     const before = await startIn(full);
     seen = await lookThrough(before);
