@@ -346,11 +346,14 @@ class Worker:
 
     def _beat(self) -> None:
         """Renews the leases of running jobs, and learns which of them must stop."""
-        lease_sec, next_at = 15.0, 0.0
+        lease_sec, next_at, is_stop_told = 15.0, 0.0, False
         while not self._over.wait(0.25):
             for job in self._attempts.held():
                 self._look_after(job)
-            if self._news.is_set() or time.monotonic() >= next_at:
+            # A hub that is told of a stop answers the claim that waits, so that an idle worker does not wait for it.
+            is_stopping = self._stop.is_set()
+            if self._news.is_set() or is_stopping != is_stop_told or time.monotonic() >= next_at:
+                is_stop_told = is_stopping
                 self._news.clear()
                 lease_sec = self._send_beat() or lease_sec
                 next_at = time.monotonic() + min(beat_sec_max, lease_sec / 3)
