@@ -49,10 +49,10 @@ export async function submitJobs(
   if (outcome.kind === "mismatch") {
     const { jobId, index } = outcome;
     if (jobId === null) {
-      const message = "another user of the tenant has already used the same key; choose another one";
+      const message = "another user of the tenant has used this key or job_id; choose another one";
       throw new WritError("IDEMPOTENCY_MISMATCH", message, { index });
     }
-    throw new WritError("IDEMPOTENCY_MISMATCH", "the same key was already used for a different job", {
+    throw new WritError("IDEMPOTENCY_MISMATCH", "the key or job_id was already used for a different job", {
       job_id: jobId,
       index,
     });
