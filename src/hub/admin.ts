@@ -15,6 +15,7 @@ import { findRefusal, refuseOtherKeys } from "./database/database-history.ts";
 import { nameOf } from "./database/database-place.ts";
 import { refuseMissing, refuseUnused } from "./database/missing-database.ts";
 import { findBrokenSeals, planMigration } from "./database/open-database.ts";
+import { findLeftovers } from "./home/clear-leftovers.ts";
 import { prepareHome } from "./home/first-start.ts";
 import { type HubFile, hubFilePath } from "./home/home-lock.ts";
 import { urlOf } from "./http/server.ts";
@@ -49,7 +50,7 @@ type UpgradePlan = {
   /** Why the hub would refuse this database, apart from its schema. */
   refusal: string | null;
   /** What it would take to put its jobs into frames, by a sample; null if that is not to be done. */
-  take_over: { rows: number; estimated_ms: number; needed_bytes: number } | null;
+  take_over: { rows: number; estimated_ms: number; needed_bytes: number; free_bytes: number } | null;
 };
 
 /** Finds what the next start of the home's hub would change in its database. */
@@ -61,11 +62,11 @@ export async function planUpgrade({ home, env }: Pick<HomeCall, "home" | "env">)
   const refusal = await findRefusal({ home, database, keysDir }, plan);
   const shown = { schema, newest, steps, database: nameOf(database), refusal };
   if (refusal !== null || !needsTakeOver(database, plan)) return { ...shown, take_over: null };
-  const { measureTakeOver } = await import("./migrate/measure-take-over.ts");
+  const { freeBytesBeside, measureTakeOver } = await import("./migrate/measure-take-over.ts");
   const macKey = readMacKey(keysDir);
-  const { rows, ms, bytes } = await measureTakeOver({ home, path: database.path, keysDir, macKey });
-  const take_over = { rows, estimated_ms: Math.round(ms), needed_bytes: Math.round(bytes) };
-  return { ...shown, take_over };
+  const { rows, ms, neededBytes } = await measureTakeOver({ home, path: database.path, keysDir, macKey });
+  const take_over = { rows, estimated_ms: Math.round(ms), needed_bytes: Math.round(neededBytes) };
+  return { ...shown, take_over: { ...take_over, free_bytes: await freeBytesBeside(database.path) } };
 }
 
 /**
@@ -78,6 +79,11 @@ export async function readSchema(
   const { database } = placesOf(call.home, await lookAtSettings(call));
   const { schema, newest } = await planMigration(database);
   return { schema, newest };
+}
+
+/** What killed commands have left in the home, or beside it. The next start of a hub there removes it. */
+export async function listLeftovers(call: Pick<HomeCall, "home" | "env" | "nowMs">): Promise<string[]> {
+  return findLeftovers({ home: call.home, settings: await lookAtSettings(call), nowMs: call.nowMs });
 }
 
 /** Creates the authority and the first certificates where they are missing. */

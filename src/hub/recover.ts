@@ -1,6 +1,5 @@
 import { shortenMarks } from "./audit/audit-marks.ts";
 import type { HubDeps } from "./deps.ts";
-import { clearLeftovers } from "./home/clear-leftovers.ts";
 import { removeHubFile } from "./home/home-lock.ts";
 import { checkKeyVersion } from "./key-version.ts";
 import { enforceLockdown } from "./use-cases/access/lockdown.ts";
@@ -31,7 +30,6 @@ export async function recover(deps: HubDeps): Promise<void> {
   await shortenMarks(deps.home);
   await checkKeyVersion(deps);
   await followGivenKey(deps);
-  await clearLeftovers(deps);
 }
 
 /**

@@ -25,6 +25,7 @@ import { noteAddressLimit } from "./connections/note-address-limit.ts";
 import { checkHistory, readHistory, refuseOtherKeys } from "./database/database-history.ts";
 import { planMigration, takeSeat } from "./database/open-database.ts";
 import type { HubDeps } from "./deps.ts";
+import { clearLeftovers } from "./home/clear-leftovers.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./home/first-start.ts";
 import { lockHome, removeHubFile, writeHubFile } from "./home/home-lock.ts";
 import { createFilesWarning, separateFilesWarning } from "./home/separate-files.ts";
@@ -132,7 +133,10 @@ async function startSeated(
   const acceptance = { acceptLoss: start.acceptLoss ?? null };
   const history = await readHistory({ home, database, keysDir }, acceptance);
   const { onTakeOver = () => {}, onNotice = () => {} } = start;
-  await takeOverAtStart({ home, database, keysDir, plan, logger, onProgress: onTakeOver, onNotice });
+  // Before the database gets another form, which needs the room that they take.
+  const { wasSampleKilled } = await clearLeftovers({ home, settings, nowMs: clock.nowMs(), logger });
+  const toTakeOver = { home, database, keysDir, plan, wasSampleKilled };
+  await takeOverAtStart({ ...toTakeOver, logger, onProgress: onTakeOver, onNotice });
   const deps = await openDeps({ ...start, clock, settings, logger, seat, inUse });
   const close = async (): Promise<void> => {
     await deps.objects.close();

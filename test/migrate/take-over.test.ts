@@ -1,9 +1,11 @@
-import { spawn } from "node:child_process";
-import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { formatBytes } from "../../src/core/text/format-bytes.ts";
 import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
 import { takeOver } from "../../src/hub/migrate/take-over.ts";
 import { readMacKey } from "../../src/signing/key-files.ts";
@@ -29,6 +31,13 @@ function copyOf(home: string): string {
   const copy = join(folder(), "home");
   cpSync(home, copy, { recursive: true, preserveTimestamps: true });
   return copy;
+}
+
+function smallDisk(size: string): string {
+  const dir = folder();
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size},mode=700`, "writ-test", dir]);
+  onTestFinished(() => void execFileSync("umount", ["-l", dir]));
+  return dir;
 }
 
 function edit(home: string, ...statements: string[]): void {
@@ -148,6 +157,65 @@ describe("a file of rows that is put into frames", () => {
     expect(readdirSync(home).filter((name) => /take-over|frames/.test(name))).toEqual([]);
     expect(readFileForm(fileOf(home))).toBe("rows");
   });
+
+  test("A18: is not sampled once more after a start that was killed in the sample", async () => {
+    const home = copyOf(whole);
+    const holder = join(import.meta.dirname, "../support/hold-work-folder.ts");
+    const child = spawn(process.execPath, [holder, home, ".take-over-", join(folder(), "none")], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const [left] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const after = await startIn({ home, sqlite: "" }, { WRIT_LOG_LEVEL: "info" });
+    await after.stop({ keepHome: true });
+    expect(existsSync(left)).toBe(false);
+    expect(readFileForm(fileOf(home))).toBe("frames");
+    const log = readFileSync(join(home, "logs", "hub.log"), "utf8");
+    expect(log).toContain("rows, for a time that is not known; if this is interrupted");
+    expect(log).not.toContain("a sample of it tells first");
+  });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "is refused in the same way by upgrade-check and by the start, if the disk is too small",
+    async () => {
+      const home = smallDisk("100m");
+      cpSync(whole, home, { recursive: true, preserveTimestamps: true });
+      const check = await runCli("writ", ["upgrade-check", "--home", home, "--json"], { env: {} });
+      expect(check.code).toBe(1);
+      const { take_over } = JSON.parse(check.stdout);
+      expect(take_over.free_bytes).toBeLessThan(take_over.needed_bytes);
+      const said = await runCli("writ", ["upgrade-check", "--home", home], { env: {} });
+      const needed = formatBytes(take_over.needed_bytes);
+      expect(said.stdout).toContain(`It needs ${needed} of disk`);
+      expect(said.stdout).toContain("make room first, or the start refuses");
+      await expect(putIntoFrames(home)).rejects.toThrow(`and ${needed} are needed for a copy of writ.sqlite`);
+      expect(readFileForm(fileOf(home))).toBe("rows");
+    },
+  );
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "names the full disk and what is as it was, if it fills up in the middle, and continues afterwards",
+    async () => {
+      const home = smallDisk("200m");
+      cpSync(whole, home, { recursive: true, preserveTimestamps: true });
+      const filler = join(home, "filler");
+      const stopped = putIntoFrames(home, ({ part }) => {
+        if (part === "jobs" && !existsSync(filler))
+          execFileSync("sh", ["-c", 'cat /dev/zero > "$0" 2>/dev/null || true', filler]);
+      });
+      await expect(stopped).rejects.toMatchObject({
+        code: "STORE_UNAVAILABLE",
+        message: expect.stringContaining(
+          `the disk of ${home} is full; the old database is as it was: make room`,
+        ),
+      });
+      expect(readFileForm(fileOf(home))).toBe("rows");
+      rmSync(filler);
+      await putIntoFrames(home);
+      expect(readFileForm(fileOf(home))).toBe("frames");
+    },
+  );
 
   test("begins again if somebody has used the old file meanwhile", async () => {
     const home = copyOf(whole);

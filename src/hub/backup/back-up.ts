@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { createWriteStream, existsSync } from "node:fs";
-import { link, open, readdir, readFile, rm, stat, statfs } from "node:fs/promises";
+import { link, open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pipeline } from "node:stream/promises";
@@ -14,6 +13,7 @@ import { marksPath, parseMarks } from "../audit/audit-marks.ts";
 import type { DatabasePlace } from "../database/database-place.ts";
 import { refuseUnused } from "../database/missing-database.ts";
 import { planMigration } from "../database/open-database.ts";
+import { backupPrefix, isForLackOfRoom, makeCopyFolder, noRoomFor } from "../home/copy-folder.ts";
 import { lookAtSettings, placesOf } from "../settings/settings.ts";
 import { type ArchivedFile, isPartOfHome, packFiles } from "./archive.ts";
 import { checkHome, faultsShown, sealFault } from "./check-home.ts";
@@ -66,9 +66,10 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
 
   const headsPath = marksPath(home);
   const heads = existsSync(headsPath) ? await readFile(headsPath) : null;
-  const snapshot = join(home, `.backup-${randomBytes(6).toString("hex")}.sqlite`);
-  const temporary = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}.tmp`);
+  const folder = makeCopyFolder(home, backupPrefix, "a backup");
+  const snapshot = join(folder.path, "writ.sqlite");
   try {
+    const temporary = folder.temporaryBeside(file);
     if (database.kind === "file") {
       await copyDatabase(database.path, snapshot).catch(cannotCopy(home));
       // It throws if the schema is too old for a restore by this version.
@@ -95,8 +96,7 @@ export async function backUp(call: BackupCall): Promise<BackupMade> {
     const bytes = (await stat(file)).size;
     return { file, bytes, files: files.length, created_at: nowMs, ...found, dump_command };
   } finally {
-    for (const suffix of ["", "-wal", "-shm"]) await rm(`${snapshot}${suffix}`, { force: true });
-    await rm(temporary, { force: true });
+    folder.remove();
   }
 }
 
@@ -123,20 +123,8 @@ async function findingsOf(
 function cannotCopy(home: string): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!(await isForLackOfRoom(error, home))) throw error;
-    const message = `the disk of ${home} is full: a backup needs room for a copy of the database there; nothing was written`;
-    throw new WritError("STORE_UNAVAILABLE", message, { advice: "make room and try again" });
+    throw noRoomFor(home, "a backup");
   };
-}
-
-const sqliteFull = 13;
-const sqliteIoError = 10;
-
-/** Without room for a single page, SQLite cannot open the database and reports only an I/O error. */
-async function isForLackOfRoom(error: unknown, home: string): Promise<boolean> {
-  if (isDiskFull(error)) return true;
-  const errcode = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined;
-  if (errcode !== sqliteIoError) return errcode === sqliteFull;
-  return (await statfs(home)).bavail === 0;
 }
 
 /** Names the requested file, and not the temporary one. */

@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
 import { cp, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as zlib from "node:zlib";
 import { hasCode, WritError } from "../../core/errors.ts";
@@ -11,6 +10,7 @@ import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { readOwnFileForm } from "../../store/sqlite/forms/file-form.ts";
 import { type DatabasePlace, databaseOf } from "../database/database-place.ts";
 import { lockDatabase, openStore, planMigration } from "../database/open-database.ts";
+import { makeCopyFolder, restorePrefix } from "../home/copy-folder.ts";
 import { RefusedRenewals } from "../services/refused-renewals.ts";
 import { type HubSettings, lookAtSettings } from "../settings/settings.ts";
 import { unpackFiles } from "./archive.ts";
@@ -59,9 +59,11 @@ export async function restore(call: RestoreCall): Promise<Restored> {
   if (existsSync(home) && (await readdir(home)).length > 0) {
     throw new WritError("CONFIG_INVALID", `${home} is not empty; name a new home with --home`);
   }
-  const draft = join(dirname(home), `.${basename(home)}.restore-${randomBytes(6).toString("hex")}`);
-  await mkdir(draft, { recursive: true, mode: 0o700 });
+  await mkdir(dirname(home), { recursive: true, mode: 0o700 });
+  const folder = makeCopyFolder(dirname(home), restorePrefix(home), "a restore");
+  const draft = join(folder.path, "home");
   try {
+    await mkdir(draft, { mode: 0o700 });
     await unpack(call, draft);
     const settings = await lookAtSettings({ home: draft, env: call.env });
     const database = databaseOf(draft, settings);
@@ -74,7 +76,7 @@ export async function restore(call: RestoreCall): Promise<Restored> {
     await rename(draft, home);
     return { home, ...checked };
   } finally {
-    await rm(draft, { recursive: true, force: true });
+    folder.remove();
   }
 }
 

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { WritError } from "../../core/errors.ts";
+import { hasCode, WritError } from "../../core/errors.ts";
 import { isTokenUsable } from "../../core/identity.ts";
 import { writePrivateFile } from "../../runtime/files/private-file.ts";
 import { ensureHome } from "../../runtime/settings/home.ts";
@@ -35,10 +35,24 @@ const settingsTemplate = `# Settings of this hub. Every setting can also be give
 /** Creates the missing parts of a home. Existing ones are never overwritten. */
 export async function prepareHome(home: string): Promise<void> {
   checkHubHome(home);
+  refuseReadOnly(home);
   await ensureHome(home);
   for (const folder of subfolders) mkdirSync(join(home, folder), { recursive: true, mode: 0o700 });
   const settings = join(home, "writ.yaml");
   if (!existsSync(settings)) await writePrivateFile(settings, settingsTemplate);
+}
+
+/** A home that is not there yet is made, or its folder says why not. */
+function refuseReadOnly(home: string): void {
+  try {
+    accessSync(home, constants.W_OK);
+  } catch (error) {
+    if (!hasCode(error, "EROFS")) return;
+    throw new WritError(
+      "CONFIG_INVALID",
+      `${home} is on a disk that is mounted read-only, and a hub writes there; nothing was changed: mount it for writing, or name another home with --home`,
+    );
+  }
 }
 
 /**

@@ -1,19 +1,28 @@
-import { randomBytes } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
+import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import { type CopyPart, copyParts, type DatabaseCopy, keyOf } from "../../store/database/database-copy.ts";
 import { contentOfRows } from "../../store/sqlite/copy/content-of-rows.ts";
 import { openRows } from "../../store/sqlite/rows/open-rows.ts";
 import { compareAnswers } from "../../store/sqlite/take-over/compare-answers.ts";
-import { openPart, removePart } from "../../store/sqlite/take-over/part-file.ts";
+import { openPart, partPathOf } from "../../store/sqlite/take-over/part-file.ts";
 import { checkHome } from "../backup/check-home.ts";
+import { makeCopyFolder, takeOverPrefix } from "../home/copy-folder.ts";
 import { digestOf } from "./copy-parts.ts";
 
 type Measured = { home: string; path: string; keysDir: string; macKey: Buffer };
 
 /** What taking over the whole file would take. */
-export type TakeOverEstimate = { rows: number; ms: number; bytes: number };
+export type TakeOverEstimate = {
+  rows: number;
+  ms: number;
+  /** With what is to spare. */
+  neededBytes: number;
+};
+
+/** For the log of the new file, and for what others write meanwhile. */
+export const spareBytes = 128 * 1024 ** 2;
 
 /** As many as are copied as a sample. The first page of a part is slower than the rest. */
 const pagesMax = 3;
@@ -24,19 +33,27 @@ const pagesMax = 3;
  */
 export async function measureTakeOver(call: Measured): Promise<TakeOverEstimate> {
   const rows = realpathSync(call.path);
-  const sample = join(dirname(rows), `.take-over-${randomBytes(6).toString("hex")}.sqlite`);
   const source = openRows(rows);
+  const folder = makeCopyFolder(dirname(rows), takeOverPrefix, "an upgrade");
+  const sample = join(folder.path, "sample.sqlite");
   try {
     const target = openPart(sample, { state: "a sample", macKey: call.macKey });
     try {
       return await measure(call, { rows, sample }, { source, target });
     } finally {
       await target.close();
-      removePart(sample);
     }
   } finally {
     await source.close();
+    folder.remove();
   }
+}
+
+/** What is free for the copy, with what an interrupted upgrade has of it already. */
+export async function freeBytesBeside(path: string): Promise<number> {
+  const rows = realpathSync(path);
+  const { bavail, bsize } = await statfs(dirname(rows));
+  return bavail * bsize + sizeOf(partPathOf(rows));
 }
 
 type Sides = { source: DatabaseCopy; target: DatabaseCopy };
@@ -47,7 +64,7 @@ async function measure(call: Measured, { rows, sample }: Paths, sides: Sides): P
   const numbers = await source.getNumbers();
   await target.prepare(numbers);
   const contentOf = contentOfRows(call.macKey, numbers);
-  const estimate = { rows: 0, ms: 0, bytes: sizeOf(sample) };
+  const estimate = { rows: 0, ms: 0, neededBytes: spareBytes + sizeOf(sample) };
   const counts = new Map<string, { all: number; sampled: number }>();
   for (const part of copyParts) {
     const all = await source.countRows(part);
@@ -60,7 +77,7 @@ async function measure(call: Measured, { rows, sample }: Paths, sides: Sides): P
     const digestMs = (performance.now() - startedMs) / sampled;
     estimate.rows += all;
     estimate.ms += all * (rowMs + 2 * digestMs);
-    estimate.bytes += (all * (sizeOf(sample) - before)) / sampled;
+    estimate.neededBytes += (all * (sizeOf(sample) - before)) / sampled;
   }
   await target.writeNumbers(numbers);
   const jobs = counts.get("jobs")!;

@@ -12,6 +12,8 @@ type Start = {
   database: DatabasePlace;
   keysDir: string;
   plan: MigrationPlan;
+  /** Whether an earlier start was killed while it took the sample; this one does without. */
+  wasSampleKilled: boolean;
   logger: Logger;
   onProgress: OnProgress;
   /** Is called with a sentence for the person who started the hub. */
@@ -27,19 +29,24 @@ type FilePlace = Extract<DatabasePlace, { kind: "file" }>;
 
 /** A hub that finds a file of rows takes it over before it opens it. Why: ADR 0121. */
 export async function takeOverAtStart(start: Start): Promise<void> {
-  const { home, database, keysDir, plan, logger, onProgress, onNotice } = start;
+  const { home, database, keysDir, plan, wasSampleKilled, logger, onProgress, onNotice } = start;
   if (!needsTakeOver(database, plan)) return;
   refuseMoved(plan.move);
   refuseOtherKeys({ database, keysDir }, plan);
   const { takeOver } = await import("./take-over.ts");
   const { path } = database;
-  const call = { home, path, keysDir, macKey: readMacKey(keysDir), onProgress };
+  const call = { home, path, keysDir, macKey: readMacKey(keysDir), wasSampleKilled, onProgress };
   const taken = await takeOver({
     ...call,
+    onSample() {
+      const line = `the database ${path} gets another form; a sample of it tells first how long that takes, and how much disk it needs`;
+      logger.info(line);
+      onNotice(line);
+    },
     onBegin({ rows, ms }) {
-      const about = describeDuration(ms);
+      const about = ms === null ? "for a time that is not known" : describeDuration(ms);
       const line = `the database ${path} gets another form: ${rows} rows, ${about}; if this is interrupted, the next start continues`;
-      logger.info({ rows, estimated_ms: Math.round(ms) }, line);
+      logger.info({ rows, estimated_ms: ms === null ? null : Math.round(ms) }, line);
       onNotice(line);
     },
   });

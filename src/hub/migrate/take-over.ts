@@ -1,8 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { statfs } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { isDiskFull, WritError } from "../../core/errors.ts";
+import { WritError } from "../../core/errors.ts";
 import { formatBytes } from "../../core/text/format-bytes.ts";
 import { readVerifyingKeys } from "../../signing/ring-file.ts";
 import type { DatabaseCopy } from "../../store/database/database-copy.ts";
@@ -13,8 +12,9 @@ import { compareAnswers } from "../../store/sqlite/take-over/compare-answers.ts"
 import { type FrozenFile, freezeFile } from "../../store/sqlite/take-over/frozen-file.ts";
 import { openPart, partPathOf, putInPlace } from "../../store/sqlite/take-over/part-file.ts";
 import { checkHome, type HomeFindings } from "../backup/check-home.ts";
+import { isForLackOfRoom } from "../home/copy-folder.ts";
 import { compareRows, copyRows, countRows, type OnProgress } from "./copy-parts.ts";
-import { measureTakeOver, type TakeOverEstimate } from "./measure-take-over.ts";
+import { freeBytesBeside, measureTakeOver, spareBytes, type TakeOverEstimate } from "./measure-take-over.ts";
 
 export type TakeOverCall = {
   home: string;
@@ -24,8 +24,12 @@ export type TakeOverCall = {
   macKey: Buffer;
   /** Is called between two steps. What it throws ends the take-over, which the next call continues. */
   onProgress: OnProgress;
+  /** Whether an earlier call was killed while it took the sample. This one does without, so that it gets further. */
+  wasSampleKilled?: boolean;
+  /** Is called before the sample, which takes seconds. */
+  onSample?(): void;
   /** Is told what is to be expected, before the first row is copied. */
-  onBegin(estimate: TakeOverEstimate): void;
+  onBegin(estimate: Expected): void;
 };
 
 export type TakenOver = {
@@ -36,6 +40,9 @@ export type TakenOver = {
   /** The first jobs that were damaged before, and still are. */
   damaged: string[];
 };
+
+/** Without a sample it is not known how long it takes. */
+type Expected = Omit<TakeOverEstimate, "ms"> & { ms: number | null };
 
 type Files = { rows: string; part: string };
 
@@ -53,7 +60,7 @@ export async function takeOver(call: TakeOverCall): Promise<TakenOver> {
     putInPlace(files.part, rows);
     return found;
   } catch (error) {
-    throw isDiskFull(error) ? noRoomLeft(files) : error;
+    throw (await isForLackOfRoom(error, dirname(rows))) ? noRoomLeft(files) : error;
   } finally {
     frozen.release();
   }
@@ -64,7 +71,7 @@ async function fillAndVerify(call: TakeOverCall, files: Files, { state }: Frozen
   const source = openRows(files.rows);
   try {
     const total = await countRows(source);
-    if (!existsSync(files.part)) await begin(files, call);
+    if (!existsSync(files.part)) await begin(files, call, total);
     const target = openPart(files.part, { state, macKey });
     try {
       const identity = await source.getIdentity();
@@ -145,25 +152,33 @@ function countJobs(path: string): number {
 }
 
 /** Before anything is written: a disk that is full in the middle would stop everything else on it too. */
-async function begin({ rows, part }: Files, call: TakeOverCall): Promise<void> {
-  const estimate = await measureTakeOver(call);
-  const { bavail, bsize } = await statfs(dirname(part));
-  const needed = estimate.bytes + spareBytes;
-  if (bavail * bsize >= needed) return call.onBegin(estimate);
+async function begin({ rows, part }: Files, call: TakeOverCall, total: number): Promise<void> {
+  const freeBytes = await freeBytesBeside(rows);
+  const estimate = await expectFor(call, { rows, total, freeBytes });
+  if (freeBytes >= estimate.neededBytes) return call.onBegin(estimate);
   throw new WritError(
     "STORE_UNAVAILABLE",
-    `the disk of ${dirname(part)} has ${formatBytes(bavail * bsize)} free, and ${formatBytes(needed)} are needed for a copy of ${basename(rows)} (${formatBytes(statSync(rows).size)}) in the new form; nothing was changed: make room and start again`,
+    `the disk of ${dirname(part)} has ${formatBytes(freeBytes)} free, and ${formatBytes(estimate.neededBytes)} are needed for a copy of ${basename(rows)} (${formatBytes(statSync(rows).size)}) in the new form; nothing was changed: make room and start again`,
     { advice: "" },
   );
 }
 
-/** For the log of the new file, and for what others write meanwhile. */
-const spareBytes = 128 * 1024 ** 2;
+/** The form of today is smaller, so a disk with as much room as the old file takes has enough, and that needs no sample. */
+async function expectFor(
+  call: TakeOverCall,
+  { rows, total, freeBytes }: { rows: string; total: number; freeBytes: number },
+): Promise<Expected> {
+  const neededBytes = statSync(rows).size + spareBytes;
+  if (call.wasSampleKilled === true && freeBytes >= neededBytes)
+    return { rows: total, ms: null, neededBytes };
+  call.onSample?.();
+  return measureTakeOver(call);
+}
 
 function noRoomLeft({ part }: Files): WritError {
   return new WritError(
     "STORE_UNAVAILABLE",
-    `the disk of ${dirname(part)} is full; the old database is as it was: make room and start again, and it continues; the version that wrote it can use it if you remove ${part}`,
+    `the disk of ${dirname(part)} is full; the old database is as it was: make room and start again, and the upgrade continues where it stopped; the version that wrote it can use it if you remove ${part}`,
     { advice: "" },
   );
 }

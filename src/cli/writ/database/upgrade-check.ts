@@ -17,7 +17,8 @@ export function define(command: Command, context: CliContext): void {
       return `${describePlan(plan, context.version)}${lines.join("")}`;
     });
     const isStopped = services.some(({ state }) => state === "problem");
-    if (plan.refusal !== null || isStopped) context.exitCode = 1;
+    const isShort = plan.take_over !== null && plan.take_over.free_bytes < plan.take_over.needed_bytes;
+    if (plan.refusal !== null || isStopped || isShort) context.exitCode = 1;
   });
 }
 
@@ -31,10 +32,15 @@ function describePlan(
   if (schema > newest)
     return `The database has schema ${schema}, and this program (${version}) knows ${newest}: it would refuse to start. Use the newer program.\n`;
   if (take_over !== null) {
-    const { rows, estimated_ms, needed_bytes } = take_over;
+    const { rows, estimated_ms, needed_bytes, free_bytes } = take_over;
+    const room =
+      free_bytes < needed_bytes
+        ? `Only ${formatBytes(free_bytes)} are free there: make room first, or the start refuses and changes nothing.\n`
+        : "";
     return [
       `The next start would put the jobs of ${database} into another form, once: ${rows} rows, ${describeDuration(estimated_ms)} on this machine, by a sample.\n`,
       `It needs ${formatBytes(needed_bytes)} of disk beside the database until it is verified. If it is interrupted, the next start continues.\n`,
+      room,
       "There is no way back: take a backup first, with `writ backup FILE`.\n",
     ].join("");
   }

@@ -21,6 +21,7 @@ import { examineDatabase } from "./examine-database.ts";
 import { examineDisk } from "./examine-disk.ts";
 import { examineFiles, examineHubs } from "./examine-hubs.ts";
 import { examineKeys } from "./examine-keys.ts";
+import { examineLeftovers } from "./examine-leftovers.ts";
 
 export type Finding = { check: string; state: "ok" | "warning" | "problem" | "skipped"; says: string };
 
@@ -68,6 +69,7 @@ async function examineAll(context: CliContext, command: Command, writ: Writ): Pr
     ...(await examineHost(context, home)),
     ...(await examineHome(home)),
     ...(await examineDisk(home)),
+    ...(await examineLeftovers({ home, env: context.env, nowMs })),
     ...(await examineDatabase({ home, env: context.env })),
     ...examineServices(context.userHome),
     ...(await examineCerts({ home, env: context.env, nowMs })),

@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { refuseForeignFile } from "./foreign-file.ts";
+import { openForReading } from "./open-for-reading.ts";
 import { refuseUnsafeSqlite } from "./sqlite-version.ts";
 
 export type SqlValue = SQLInputValue;
@@ -19,12 +20,13 @@ export class Connection {
   constructor(path: string, busyTimeoutMs: number, { isReader = false, isOfHub = false } = {}) {
     this.#isReader = isReader;
     if (!isReader) makePrivate(path);
-    this.#database = new DatabaseSync(path, {
+    const options = {
       timeout: busyTimeoutMs,
       readOnly: isReader,
       enableForeignKeyConstraints: true,
       enableDoubleQuotedStringLiterals: false,
-    });
+    };
+    this.#database = isReader ? openForReading(path, options) : new DatabaseSync(path, options);
     try {
       refuseUnsafeSqlite(this.first<{ version: string }>("SELECT sqlite_version() AS version")!.version);
       if (isOfHub) refuseForeignFile(this.#database, path);

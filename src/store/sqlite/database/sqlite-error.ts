@@ -11,9 +11,11 @@ const SQLITE_ERROR = 1;
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_NOMEM = 7;
+const SQLITE_READONLY = 8;
 const SQLITE_INTERRUPT = 9;
 const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
 const SQLITE_TOOBIG = 18;
 const SQLITE_CONSTRAINT = 19;
 const SQLITE_MISMATCH = 20;
@@ -44,6 +46,12 @@ export function blame(error: unknown): Blame {
 export function isDamage(error: unknown): boolean {
   if (primaryCode(error) === SQLITE_CORRUPT) return true;
   return error instanceof Error && "code" in error && error.code === "ERR_OUT_OF_RANGE";
+}
+
+/** Whether the files of the database could not be opened, or not be made. */
+export function isNotOpened(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === SQLITE_CANTOPEN || code === SQLITE_READONLY;
 }
 
 /** Whether another connection holds the lock that was needed. */

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { WritError } from "../../../core/errors.ts";
 import { newestSchema } from "../../database/schema-steps.ts";
 import { Connection, makePrivate } from "../database/connection.ts";
@@ -16,6 +16,7 @@ type FileForm = "rows" | "frames";
 const firstOfFrames = 1_000;
 
 const busyTimeoutMs = 5_000;
+const othersBits = 0o077;
 
 /** The form of a file; null if there is none yet, or nothing in it. Throws if it belongs to another program or to a newer one. */
 export function readFileForm(path: string): FileForm | null {
@@ -33,7 +34,8 @@ export function readFileForm(path: string): FileForm | null {
  * are shut out first.
  */
 export function readOwnFileForm(path: string): FileForm | null {
-  if (existsSync(path)) makePrivate(path);
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+  if (mode !== undefined && (mode & othersBits) !== 0) makePrivate(path);
   return readFileForm(path);
 }
 

@@ -42,7 +42,7 @@ function filledFrom(path: string): string | null {
   }
 }
 
-export function removePart(path: string): void {
+function removePart(path: string): void {
   for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${path}${suffix}`, { force: true });
 }
 
