@@ -168,5 +168,5 @@ export async function verifySeals(input: Pick<HomeCall, "home" | "env">): Promis
   await refuseUnused(input.home, database);
   // It throws if the schema is older than what this version reads.
   await planMigration(database);
-  return findBrokenSeals(database, { macKey: readMacKey(keysDir), most: faultsShown });
+  return findBrokenSeals(database, { macKey: readMacKey(keysDir), most: faultsShown, isCompared: true });
 }

@@ -48,6 +48,15 @@ type ListedFile = Pick<OutputFile, "folder_id" | "object_key"> & {
   size?: number | undefined;
 };
 
+/** `damaged` names what the hub itself has found. */
+type ShownJob = {
+  status: string;
+  attempt: number;
+  exit_code: number | null;
+  isolation: object | null;
+  damaged?: string[] | undefined;
+};
+
 export type BundleClaims = {
   bundle: ReceiptBundle;
   /** The hub's keys that the reader trusts. */
@@ -58,6 +67,8 @@ export type BundleClaims = {
     stderr?: string | undefined;
     files?: readonly ListedFile[] | undefined;
   };
+  /** The job as its hub shows it. */
+  job?: ShownJob | undefined;
   /** SHA-256 of copies of output files, by the key of the file. */
   artifacts?: ReadonlyMap<string, string>;
 };
@@ -89,6 +100,7 @@ export async function checkBundle(given: BundleClaims, proof: Proof): Promise<Bu
     checkOutput("stdout", receipt?.stdout_sha256, outputs?.stdout),
     checkOutput("stderr", receipt?.stderr_sha256, outputs?.stderr),
     checkFiles(receipt, outputs?.files),
+    ...(given.job === undefined ? [] : [checkJob(receipt, given.job)]),
     ...[...artifacts].map(([key, sha256]) => checkArtifact(receipt, key, sha256)),
   ];
 }
@@ -172,12 +184,17 @@ class BundleCheck {
       document_sha256: receipt.document_sha256,
     };
     const isSame = said !== null && receipt?.job_id === job_id && attempt(() => grantText(said)) === grant;
+    if (!isSame) return { step, isFine: false, says: "the receipt names another worker, attempt or job" };
+    // A reader takes them from the bundle, where no signature covers them.
+    const isNamed = this.#bundle.attempt === said.attempt && worker.worker_id === said.worker_id;
+    const named = `the bundle names attempt ${this.#bundle.attempt} of worker ${worker.worker_id}, and what is signed names`;
+    const signed = `attempt ${said.attempt} of worker ${said.worker_id}`;
     return {
       step,
-      isFine: isSame,
-      says: isSame
-        ? `worker ${receipt?.worker_id} held the lease of attempt ${receipt?.attempt}`
-        : "the receipt names another worker, attempt or job",
+      isFine: isNamed,
+      says: isNamed
+        ? `worker ${said.worker_id} held the lease of attempt ${said.attempt}`
+        : `${named} ${signed}`,
     };
   }
 
@@ -274,6 +291,39 @@ function checkArtifact(receipt: Receipt | null, key: string, sha256: string): Bu
     ? `${key} matches the receipt (SHA-256 ${sha256})`
     : `${key} does not match the receipt`;
   return { step, isFine: isSame, says };
+}
+
+/** Whether a job is shown with what its receipt has: a database that was edited may show something else. */
+function checkJob(receipt: Receipt | null, job: ShownJob): BundleStep {
+  const step = "state";
+  const broken = (says: string): BundleStep => ({ step, isFine: false, says });
+  if (receipt === null) return broken("it is not a valid receipt");
+  if (job.damaged !== undefined)
+    return broken(`the hub shows the job as damaged: ${job.damaged.join(", ")} contradict what is sealed`);
+  const { status, attempt: latest, exit_code: code } = job;
+  if (latest > receipt.attempt)
+    return {
+      step,
+      isFine: null,
+      says: `attempt ${latest} is ${status}; the receipt is of ${receipt.attempt}`,
+    };
+  if (latest < receipt.attempt)
+    return broken(`the hub shows attempt ${latest}, the receipt ${receipt.attempt}`);
+  if (code !== receipt.exit_code)
+    return broken(`the hub shows exit code ${code}, the receipt has ${receipt.exit_code}`);
+  if (!isShownIsolation(job.isolation, receipt))
+    return broken("the hub shows another isolation than the receipt");
+  return { step, isFine: true, says: `${status}, with attempt, exit code and isolation as in the receipt` };
+}
+
+/** A hub shows each field that it knows. */
+function isShownIsolation(shown: object | null, { isolation }: Receipt): boolean {
+  if (shown === null || isolation === null) return true;
+  const fields = attempt(() => parseJson(JSON.stringify(shown)) as JsonObject) ?? {};
+  const signed = Object(isolation) as JsonObject;
+  const same = (field: string): boolean =>
+    attempt(() => canonicalize(fields[field] ?? null)) === attempt(() => canonicalize(signed[field] ?? null));
+  return Object.keys(fields).every((field) => field === "cgroup" || same(field));
 }
 
 /** Returns null for whatever an untrusted text may cause. */

@@ -74,3 +74,11 @@ function readStrictly(text: string): JsonValue {
 function invalid(reason: string): WritError {
   return new WritError("INVALID_DOCUMENT", `the receipt is refused: ${reason}`);
 }
+
+/** For comparisons: where its processes were is shown only while they run. */
+export function isolationText(isolation: JsonValue): string {
+  if (typeof isolation !== "object" || isolation === null || Array.isArray(isolation))
+    return canonicalize(isolation);
+  const { cgroup: _, ...rest } = isolation as JsonObject;
+  return canonicalize(rest);
+}

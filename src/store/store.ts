@@ -88,10 +88,10 @@ export type Store = AccessStore &
     shiftTimes(input: { byMs: number }): Promise<{ shifted: number }>;
 
     /**
-     * Checks the seal of the document and the hash of the result. With a tenant, a job of another tenant is not loaded; it
-     * takes no longer than one that does not exist.
+     * Checks the seal of the document and the hash of the result; `isCompared` also compares the job with its last event.
+     * With a tenant, a job of another tenant is not loaded; it takes no longer than one that does not exist.
      */
-    getJob(input: { jobId: string; tenantId?: string | null }): Promise<StoredJob | null>;
+    getJob(input: GetJobInput): Promise<StoredJob | null>;
     /**
      * One page of jobs, newest first, without what is large. A page may be short, or empty, without being the last: a
      * call looks at a limited number of jobs and returns a limited number of bytes. `nextBefore` is where the next page
@@ -264,7 +264,11 @@ export type StoredJob = {
   output: DroppedSizes;
   /** What of it cannot be trusted. Empty for an intact job. */
   damaged: DamagedPart[];
+  /** Of a job that was compared: whether the hub has refused the receipt of its last attempt. */
+  isReceiptRefused?: boolean;
 };
+
+export type GetJobInput = { jobId: string; tenantId?: string | null; isCompared?: boolean };
 
 /** The result was deleted with the job; the receipt has its hash. */
 export type ForgottenJob = Pick<JobRecord, "id" | "tenantId" | "userId" | "documentSha256"> & {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { resultOf } from "./scene.ts";
+import { sha256Hex } from "../../src/signing/mac.ts";
+import { failureOf, resultOf } from "./scene.ts";
 import type { StoreUnderTest, Tamper } from "./under-test.ts";
 import { useScene } from "./use-scene.ts";
 
@@ -34,6 +35,62 @@ export function describeDamage(create: () => StoreUnderTest): void {
         expect(await damageOf(other)).toEqual([]);
       });
     }
+
+    describe("in a row that contradicts the timeline of its job", () => {
+      const compared = async (jobId: string) =>
+        (await scene().store.getJob({ jobId, isCompared: true }))!.damaged;
+
+      it("is found only by a read that compares them", async () => {
+        const claimed = await scene().submitAndStart({ maxAttempts: 1 });
+        await scene().change(claimed, failureOf("EXECUTION_ERROR"));
+        const { id } = claimed.job;
+        expect(await compared(id)).toEqual([]);
+        await scene().under.tamper.editEnd(id, { status: "completed", failCode: null });
+        expect(await damageOf(id)).toEqual([]);
+        expect(await compared(id)).toEqual(["state"]);
+      });
+
+      it("is found when a failed job was given a result", async () => {
+        const claimed = await scene().submitAndStart({ maxAttempts: 1 });
+        await scene().change(claimed, failureOf("EXECUTION_ERROR"));
+        const { id } = claimed.job;
+        await scene().under.tamper.editEnd(id, { status: "completed", resultHash: sha256Hex("1") });
+        await scene().under.tamper.editText(id, "result", "1");
+        expect(await compared(id)).toEqual(["state", "result"]);
+      });
+
+      it("is found in the exit code of a job that completed", async () => {
+        const claimed = await scene().submitAndStart();
+        await scene().change(claimed, { ...resultOf("1"), exitCode: 3 });
+        await scene().under.tamper.editEnd(claimed.job.id, { exitCode: 0 });
+        expect(await compared(claimed.job.id)).toEqual(["state"]);
+      });
+
+      it("is not seen in a job at any moment of its life", async () => {
+        const seen = async (id: string) => expect(await compared(id)).toEqual([]);
+        const waiting = await scene().submit({ maxAttempts: 3 });
+        await seen(waiting);
+        const first = (await scene().claimUpTo(1)).claimed[0]!;
+        await seen(waiting);
+        await scene().change(first, { act: "start", isolation: null });
+        await seen(waiting);
+        await scene().change(first, failureOf("TIMEOUT"));
+        await seen(waiting);
+        await scene().store.raiseAttempts({ by: 5 });
+        await seen(waiting);
+        scene().nowMs += 3_600_000;
+        const second = (await scene().claimUpTo(1)).claimed[0]!;
+        await seen(waiting);
+        await scene().cancel(waiting);
+        await seen(waiting);
+        await scene().change(second, resultOf("1"));
+        await seen(waiting);
+        await scene().changeJob(waiting, { act: "retry" });
+        await seen(waiting);
+        await scene().reopen();
+        await seen(waiting);
+      });
+    });
 
     it("A8: in one job leaves the list of the others whole", async () => {
       const ids = [await completed(), await completed(), await completed()];

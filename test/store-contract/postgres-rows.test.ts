@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findBrokenSeals } from "../../src/store/postgres/reads/seal-reader.ts";
 import { noPostgres, withClient } from "../support/postgres-cluster.ts";
 import { postgresUnderTest } from "./postgres-under-test.ts";
-import { Scene } from "./scene.ts";
+import { failureOf, macKey, resultOf, Scene } from "./scene.ts";
 
-describe.skipIf(noPostgres !== undefined)("rows of PostgreSQL that are no longer needed", () => {
+describe.skipIf(noPostgres !== undefined)("rows of PostgreSQL", () => {
   const under = postgresUnderTest();
   let scene: Scene;
   beforeEach(async () => {
@@ -18,6 +19,17 @@ describe.skipIf(noPostgres !== undefined)("rows of PostgreSQL that are no longer
     });
     return found;
   };
+
+  it("a job whose row contradicts its last event is named by the check of all jobs, and no other", async () => {
+    const failed = await scene.submitAndStart({ maxAttempts: 1 });
+    await scene.change(failed, failureOf("EXECUTION_ERROR"));
+    await scene.change(await scene.submitAndStart(), resultOf("1"));
+    await scene.submit();
+    const check = async () => findBrokenSeals(await under.url(), { macKey, most: 9, isCompared: true });
+    expect(await check()).toMatchObject({ broken: [], contradicted: [], checked: 3 });
+    await under.tamper.editEnd(failed.job.id, { status: "completed", failCode: null });
+    expect(await check()).toMatchObject({ broken: [], contradicted: [failed.job.id] });
+  });
 
   it("the counts of an owner go with the last of its jobs", async () => {
     const ids = [await scene.submit(), await scene.submit({ userId: "u2" })];

@@ -25,6 +25,9 @@ export function postgresTamper(url: () => Promise<string>): Tamper {
         ? editState(jobId, "timeout_sec", value)
         : run([`UPDATE jobs SET ${columnOf(field)} = $2 WHERE id = $1`, jobId, value]),
     editText: (jobId, field, text) => editState(jobId, columnOf(field), text),
+    editEnd: async (jobId, end) => {
+      for (const [field, value] of Object.entries(end)) await editState(jobId, columnOf(field), value);
+    },
     moveJob: async (jobId, toQueueOf) => {
       const queue = "(SELECT queue_id FROM jobs WHERE id = $2)";
       await run(

@@ -87,6 +87,16 @@ const rowEdits: [string, string][] = [
   ["it has no events", `${setBack}, event_frames = '99'`],
 ];
 
+test.each(rowEdits)("a read that compares notices when a row says that %s", async (_, values) => {
+  const claimed = await scene.submitAndClaim();
+  await scene.change(claimed, resultOf("1"));
+  await scene.store.listJobs({ limit: 1 });
+  edit(`UPDATE jobs SET ${values} WHERE seq = 1`);
+  await scene.reopen();
+  const { damaged } = (await scene.store.getJob({ jobId: claimed.job.id, isCompared: true }))!;
+  expect(damaged).toContain("state");
+});
+
 test.each(rowEdits)("it is noticed by a claim when a row says that %s", async (_, values) => {
   await scene.submit();
   const { claimed } = await scene.claimUpTo(1);

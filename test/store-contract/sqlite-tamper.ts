@@ -1,13 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
+import { type JobState, jobStates } from "../../src/core/jobs/job.ts";
 import { ByteReader } from "../../src/store/frames/byte-reader.ts";
 import { ByteWriter } from "../../src/store/frames/byte-writer.ts";
 import { isSharing, listedEntries, type PayloadName } from "../../src/store/frames/frame.ts";
 import { readJobLine, writeJobLine } from "../../src/store/frames/job-line.ts";
 import { readSharedTexts, SharedTexts } from "../../src/store/frames/shared-texts.ts";
-import { Connection } from "../../src/store/sqlite/database/connection.ts";
+import { Connection, type SqlValue } from "../../src/store/sqlite/database/connection.ts";
 import { Database } from "../../src/store/sqlite/database/database.ts";
 import { readFrameHead, readPayload, replacePayload } from "../../src/store/sqlite/frames/frame-rows.ts";
-import { idBytes } from "../../src/store/sqlite/jobs/job-entry.ts";
+import { idBytes, packHash } from "../../src/store/sqlite/jobs/job-entry.ts";
 import { sqliteDriver } from "../../src/store/sqlite/sqlite-driver.ts";
 import { commitGroup } from "../../src/store/sqlite/thread/group-commit.ts";
 import { macKey } from "./scene.ts";
@@ -46,6 +47,13 @@ export function sqliteTamper(path: string, key: Buffer = macKey): Tamper {
           );
       }),
     editText: (jobId, field, text) => edit((sql) => setColumn(sql, jobId, columnOf(field), text)),
+    editEnd: (jobId, end) =>
+      edit((sql) => {
+        for (const [field, value] of Object.entries(end)) {
+          const stored = field === "status" ? jobStates.indexOf(value as JobState) : value;
+          setColumn(sql, jobId, columnOf(field), field === "resultHash" ? packHash(String(value)) : stored);
+        }
+      }),
     moveJob: (jobId, toQueueOf) =>
       edit((sql) => {
         const { queue } = sql.first<{ queue: number }>(
@@ -105,7 +113,7 @@ function rowOf(sql: Connection, jobId: string): Row {
   return sql.first<Row>("SELECT seq, frame, place FROM jobs WHERE id = ?", idBytes(jobId))!;
 }
 
-function setColumn(sql: Connection, jobId: string, column: string, value: string | number): void {
+function setColumn(sql: Connection, jobId: string, column: string, value: SqlValue): void {
   sql.run(`UPDATE jobs SET ${column} = ? WHERE id = ?`, value, idBytes(jobId));
 }
 

@@ -1,4 +1,4 @@
-import type { JobRecord } from "../../src/core/jobs/job.ts";
+import type { JobRecord, JobState } from "../../src/core/jobs/job.ts";
 import type { AuditReader } from "../../src/store/log/audit-reader.ts";
 import type { Store } from "../../src/store/store.ts";
 
@@ -16,6 +16,8 @@ export type Tamper = {
   editJob<Field extends SealedField>(jobId: string, field: Field, value: JobRecord[Field]): Promise<void>;
   /** Replaces a text that only the hub writes. */
   editText(jobId: string, field: TextField, text: string): Promise<void>;
+  /** Changes what the hub notes of the end of a job, in its row only. */
+  editEnd(jobId: string, end: EditedEnd): Promise<void>;
   /** Puts a job into the queue that another one is in. */
   moveJob(jobId: string, toQueueOf: string): Promise<void>;
   editDocument(jobId: string, document: string): Promise<void>;
@@ -37,11 +39,14 @@ export type Tamper = {
   dropOutput(jobId: string): Promise<void>;
 };
 
+export type EditedEnd = { status?: JobState; exitCode?: number | null; resultHash?: string; failCode?: null };
+
 type TextField = "result" | "failHistory" | "retryCounts" | "isolation" | "usage";
 
 export const tamperVerbs = [
   "editJob",
   "editText",
+  "editEnd",
   "moveJob",
   "editDocument",
   "editInDocument",

@@ -38,16 +38,18 @@ describe("a receipt that does not hold", () => {
     ["another document", { document_sha256: "a".repeat(64) }],
     ["another exit code", { exit_code: 7 }],
     ["another result", { result: { other: 1 } }],
+    ["another isolation", { isolation: { level: "strict", applied: [], missing: [] } }],
     ["another output", { stdout_sha256: "b".repeat(64) }],
     ["other files", { output_files: [file] }],
   ];
 
   test.each(cases)("about %s leaves the job as it is and names the worker", async (_what, says) => {
     const held = await signedRunningJob(hub);
-    const receipt = await receiptFor(hub, held, { result: 1, ...says });
+    const isolation = { level: "best-effort", applied: [], missing: [] };
+    const receipt = await receiptFor(hub, held, { result: 1, isolation, ...says });
     await hub.must("POST", `/jobs/${held.id}/result`, {
       token: hub.admin,
-      body: { ...held.fence, result: 1, receipt },
+      body: { ...held.fence, result: 1, isolation, receipt },
     });
     const [event] = await eventually("the refusal", () => refusals(held.id).length > 0 && refusals(held.id));
     expect(event!.details).toMatchObject({
@@ -55,7 +57,10 @@ describe("a receipt that does not hold", () => {
       worker_id: held.fence.worker_id,
       attempt: 1,
     });
-    expect(await readJob(held.id)).toMatchObject({ status: "completed" });
+    const job = await readJob(held.id);
+    expect(job).toMatchObject({ status: "completed", result: 1 });
+    // The worker has contradicted itself, which the trail tells; the database is as it was.
+    expect(job).not.toHaveProperty("damaged");
   });
 
   test("about other output than what came with it names the worker too", async () => {

@@ -219,6 +219,7 @@ describe("jobctl verify", () => {
       "stdout ok",
       "stderr ok",
       "files ok",
+      "state ok",
     ]);
     expect(exitCode).toBe(0);
   });
@@ -298,11 +299,15 @@ describe("jobctl verify", () => {
     "receipt_signature",
     "result",
     "job_id",
+    "attempt",
+    "worker",
   ])("finds a bundle whose %s was changed", async (field) => {
     const bundle = JSON.parse(readFileSync(bundleFile, "utf8"));
     const text = String(bundle[field]);
     const at = Math.floor(text.length / 2);
-    bundle[field] = `${text.slice(0, at)}${text[at] === "0" ? "1" : "0"}${text.slice(at + 1)}`;
+    if (field === "attempt") bundle.attempt++;
+    else if (field === "worker") bundle.worker.worker_id = "another";
+    else bundle[field] = `${text.slice(0, at)}${text[at] === "0" ? "1" : "0"}${text.slice(at + 1)}`;
     const path = join(dir, `${field}.json`);
     writeFileSync(path, JSON.stringify(bundle));
     const { exitCode, stdout } = await cli("jobctl", ["verify", "--bundle", path, "--keys", keysFile]);

@@ -182,7 +182,7 @@ export const jobView = z.object({
   document_sha256: z.string(),
   damaged: z.array(z.string()).optional().meta({
     description:
-      "Stored parts that are damaged: they do not match their seal or hash, or cannot be read. They are null or empty here. `document` is everything that was submitted",
+      "Stored parts that are damaged: they do not match their seal, their hash, the last event or the receipt, or cannot be read. They are null or empty here. `document` is everything that was submitted; `state` is status, attempt and exit code, which are shown as stored",
   }),
 });
 export type JobView = z.infer<typeof jobView>;

@@ -2,7 +2,7 @@ import type { DatabaseCopy } from "../../store/database/database-copy.ts";
 import type { DatabaseInUse } from "../../store/database/database-in-use.ts";
 import { type HubSeat, onlySeat } from "../../store/database/hub-seat.ts";
 import type { MigrationPlan } from "../../store/database/migration-plan.ts";
-import type { SealFindings } from "../../store/jobs/seal-check.ts";
+import type { SealCall, SealFindings } from "../../store/jobs/seal-check.ts";
 import type { AuditReader } from "../../store/log/audit-reader.ts";
 import { planMigration as planSqlite } from "../../store/sqlite/database/plan-migration.ts";
 import {
@@ -36,13 +36,10 @@ export async function openAuditReader(place: DatabasePlace): Promise<AuditReader
 }
 
 /** Checks the seal of every document and every kept receipt; returns at most `most` jobs whose seal does not match. */
-export async function findBrokenSeals(
-  place: DatabasePlace,
-  { macKey, most }: { macKey: Buffer; most: number },
-): Promise<SealFindings> {
-  if (place.kind === "file") return findInSqlite(place.path, macKey, most);
+export async function findBrokenSeals(place: DatabasePlace, call: SealCall): Promise<SealFindings> {
+  if (place.kind === "file") return findInSqlite(place.path, call);
   const { findBrokenSeals: find } = await import("../../store/postgres/reads/seal-reader.ts");
-  return find(place.url, macKey, most);
+  return find(place.url, call);
 }
 
 /** Opens a database to be copied as a whole, or to be filled. */

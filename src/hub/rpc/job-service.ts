@@ -2,7 +2,7 @@ import { jobService as methods } from "../../contract/gen/writ/v1/job_service.ts
 import { statusOfView } from "../../contract/job-status.ts";
 import { inTraceOf } from "../../core/trace-context.ts";
 import { exchangeCertificate } from "../use-cases/access/authenticate.ts";
-import { findJob } from "../use-cases/jobs/find-job.ts";
+import { findComparedJob } from "../use-cases/jobs/find-job.ts";
 import { showJob } from "../use-cases/jobs/show-job.ts";
 import { startCommand } from "../use-cases/jobs/start-command.ts";
 import { stopJob } from "../use-cases/jobs/stop-job.ts";
@@ -35,7 +35,7 @@ export function jobService(deps: RpcDeps): [path: string, serve: Serve][] {
     getStatus: unary(deps, methods.getStatus, async (call, request) => {
       const { identity, origin } = call;
       const jobId = jobIdIn(call, request);
-      const stored = await findJob(deps, { identity, origin, jobId, to: "read" });
+      const stored = await findComparedJob(deps, { identity, origin, jobId });
       return statusOfView(await showJob(deps, stored, identity));
     }),
 

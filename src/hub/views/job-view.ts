@@ -83,7 +83,7 @@ export function jobFields(
     result: parts.json("result", job.result),
     result_hash: job.resultHash,
     partial_result: parts.json("partial_result", job.partialResult),
-    exit_code: job.exitCode,
+    exit_code: parts.read("exit_code", job.exitCode, (code) => code),
     progress: progress?.progress ?? null,
     progress_detail: progress?.detail ?? null,
     created_at: job.createdAt,

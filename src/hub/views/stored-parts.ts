@@ -8,10 +8,10 @@ export class StoredParts {
     this.#damaged = [...damaged];
   }
 
-  read<T>(part: DamagedPart, text: string | null, parse: (text: string) => T): T | null {
-    if (text === null || this.#damaged.includes(part)) return null;
+  read<Kept, T>(part: DamagedPart, kept: Kept | null, parse: (kept: Kept) => T): T | null {
+    if (kept === null || this.#damaged.includes(part)) return null;
     try {
-      return parse(text);
+      return parse(kept);
     } catch {
       // The text does not parse: the caller records the part by its name.
       this.#damaged.push(part);
@@ -20,7 +20,7 @@ export class StoredParts {
   }
 
   json<T>(part: DamagedPart, text: string | null): T | null {
-    return this.read(part, text, (kept) => JSON.parse(kept) as T);
+    return this.read(part, text, (json) => JSON.parse(json) as T);
   }
 
   /** The field of a view; an intact job has no such field. */

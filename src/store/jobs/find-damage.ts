@@ -4,14 +4,18 @@ import { isSealed } from "./job-seal.ts";
 
 /**
  * A part of a stored job that cannot be trusted, by the name under which readers know it. `document` stands for
- * everything that was submitted, `row` for a row of which some columns cannot be read.
+ * everything that was submitted, `row` for a row of which some columns cannot be read, `state` for a state, attempt or
+ * exit code that contradicts the timeline.
  */
 export type DamagedPart =
   | "row"
+  | "state"
   | "document"
+  | "receipt"
   | "result"
   | "partial_result"
   | "fail_history"
+  | "exit_code"
   | "progress"
   | "isolation"
   | "usage"

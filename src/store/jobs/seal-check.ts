@@ -13,14 +13,19 @@ export type SealFindings = {
   /** The first jobs whose seal does not match. */
   broken: string[];
   refused: number;
+  /** The first jobs that contradict their timeline or their receipt; none if that was not asked for. */
+  contradicted: string[];
 };
+
+/** `isCompared` asks for more than seals: each job is compared with its timeline and its receipt. */
+export type SealCall = { macKey: Buffer; most: number; isCompared?: boolean };
 
 /**
  * Checks the seals of documents and receipts, one after the other. A job that was already refused because of its seal is
  * only counted: it never runs, and readers see that it is damaged. Why: ADR 0018.
  */
 export class SealCheck {
-  readonly findings: SealFindings = { checked: 0, broken: [], refused: 0 };
+  readonly findings: SealFindings = { checked: 0, broken: [], refused: 0, contradicted: [] };
   readonly #macKey: Buffer;
   readonly #most: number;
 

@@ -105,13 +105,15 @@ export async function verifyJob(
   }
   const signal = context.stops.requested;
   const wanted = { attempt: bundle.attempt, follow: false, signal };
+  const job = await findShown(writ, jobId);
   const outputs = {
     stdout: copies.stdout ?? (await hashOutput(writ, jobId, { ...wanted, stream: "stdout" })),
     stderr: copies.stderr ?? (await hashOutput(writ, jobId, { ...wanted, stream: "stderr" })),
-    files: await listFiles(writ, jobId),
+    files: job?.output_files,
   };
   return verifyBundle({
     bundle,
+    job,
     outputs,
     artifacts: copies.artifacts,
     keys: (await givenKeys(context, flags)) ?? (hubKeys as unknown as Keys),
@@ -135,9 +137,9 @@ async function hashOutput(
 }
 
 /** Undefined when the job itself is gone. */
-async function listFiles(writ: Writ, jobId: string): Promise<Job["output_files"] | undefined> {
+async function findShown(writ: Writ, jobId: string): Promise<Job | undefined> {
   try {
-    return (await writ.get(jobId)).output_files;
+    return await writ.get(jobId);
   } catch (error) {
     if (error instanceof WritError && gone.has(error.code)) return undefined;
     throw error;

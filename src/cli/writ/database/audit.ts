@@ -9,7 +9,10 @@ export function define(command: Command, context: CliContext): void {
   const verify = command.command("verify");
   verify
     .description("check the hashes and signatures of the audit trail; the hub need not be running")
-    .option("--seals", "check the seal of every document and receipt in the database too")
+    .option(
+      "--seals",
+      "check every document and receipt in the database too, and compare each job with its receipt and its last event",
+    )
     .action(({ seals = false }: { seals?: boolean }) => verifyTrail(verify, context, seals));
 }
 
@@ -18,7 +21,7 @@ async function verifyTrail(command: Command, context: CliContext, withSeals: boo
   const { verifyAudit, verifySeals } = await import("../../../hub/admin.ts");
   const verdict = await verifyAudit({ home, env: context.env });
   const seals = withSeals ? await verifySeals({ home, env: context.env }) : undefined;
-  const ok = verdict.faults.length + (seals?.broken.length ?? 0) === 0;
+  const ok = verdict.faults.length + (seals?.broken.length ?? 0) + (seals?.contradicted.length ?? 0) === 0;
   print(
     context,
     command,
@@ -30,11 +33,15 @@ async function verifyTrail(command: Command, context: CliContext, withSeals: boo
 
 function showSeals(seals: SealFindings | undefined): string {
   if (seals === undefined) return "";
-  const { checked, broken, refused } = seals;
+  const { checked, broken, contradicted, refused } = seals;
   const known = refused === 0 ? "" : `; ${refused} damaged jobs were refused before`;
-  if (broken.length === 0) return `the seals are intact: ${checked} documents and receipts${known}\n`;
-  const lines = broken.map((id) => `job ${neutraliseLine(id)} does not match its seal\n`);
-  return `documents were damaged or tampered with (${checked} checked${known}):\n${lines.join("")}`;
+  if (broken.length + contradicted.length === 0)
+    return `the seals are intact: ${checked} documents and receipts${known}\n`;
+  const lines = [
+    ...broken.map((id) => `job ${neutraliseLine(id)} does not match its seal\n`),
+    ...contradicted.map((id) => `job ${neutraliseLine(id)} contradicts its receipt or its last event\n`),
+  ];
+  return `jobs were damaged or tampered with (${checked} checked${known}):\n${lines.join("")}`;
 }
 
 function showVerdict(verdict: AuditVerdict): string {

@@ -5,7 +5,7 @@ import { countStates } from "../../use-cases/jobs/count-states.ts";
 import { cancelJob, retryJob } from "../../use-cases/jobs/end-jobs.ts";
 import { explainJob } from "../../use-cases/jobs/explain-job.ts";
 import { exportBundle } from "../../use-cases/jobs/export-bundle.ts";
-import { findJob } from "../../use-cases/jobs/find-job.ts";
+import { findComparedJob, findJob } from "../../use-cases/jobs/find-job.ts";
 import { countJobs, listJobsText } from "../../use-cases/jobs/list-jobs.ts";
 import { listWholeJobs } from "../../use-cases/jobs/list-whole-jobs.ts";
 import { openOutput } from "../../use-cases/jobs/read-output.ts";
@@ -81,7 +81,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 
   async getJob(call) {
-    return { status: 200, body: await showJob(call.deps, await readable(call), call.identity) };
+    return { status: 200, body: await showJob(call.deps, await compared(call), call.identity) };
   },
 
   async cancelJob({ deps, identity, origin, params }) {
@@ -102,7 +102,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 
   async explainJob(call) {
-    return { status: 200, body: await explainJob(call.deps, await readable(call)) };
+    return { status: 200, body: await explainJob(call.deps, await compared(call)) };
   },
 
   async getReceipt(call) {
@@ -111,9 +111,12 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   },
 };
 
-function readable(call: Call<"getJob" | "listJobEvents" | "explainJob">) {
-  const { deps, identity, origin, params } = call;
+function readable({ deps, identity, origin, params }: Call<"listJobEvents">) {
   return findJob(deps, { identity, origin, jobId: params.id, to: "read" });
+}
+
+function compared({ deps, identity, origin, params }: Call<"getJob" | "explainJob">) {
+  return findComparedJob(deps, { identity, origin, jobId: params.id });
 }
 
 /** A plus sign means that there may be more jobs than were counted. */

@@ -14,7 +14,7 @@ import { parseShape } from "../../use-cases/access/parse-shape.ts";
 import { recordDenial } from "../../use-cases/access/record-denial.ts";
 import { recordRequest } from "../../use-cases/audit/record-request.ts";
 import { readArtifact } from "../../use-cases/files/read-artifact.ts";
-import { findJob } from "../../use-cases/jobs/find-job.ts";
+import { findComparedJob, findJob } from "../../use-cases/jobs/find-job.ts";
 import { type Output, openOutput } from "../../use-cases/jobs/read-output.ts";
 import { showJob } from "../../use-cases/jobs/show-job.ts";
 import type { AnyAnswer, Call, HttpDeps } from "../call.ts";
@@ -50,7 +50,7 @@ export function hubForCaller(deps: HttpDeps, mcp: McpCall): McpHub {
         const asked = { identity, origin, jobId, to: "read" } as const;
         await findJob(deps, asked);
         await waitForEnd(deps, { jobId, timeoutMs, signal });
-        return showJob(deps, await findJob(deps, asked), identity);
+        return showJob(deps, await findComparedJob(deps, asked), identity);
       }),
   };
 }

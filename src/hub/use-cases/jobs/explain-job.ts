@@ -10,8 +10,9 @@ const workersShownMax = 50;
 
 /** Why a job is in its current state: as a sentence, as codes, and as data. */
 export async function explainJob(deps: HubDeps, { job, damaged }: StoredJob): Promise<WhyView> {
+  if (damaged.includes("state")) return heldByDamage(job, contradictedText);
   if (job.status !== "pending") return viewWithoutReasons(job);
-  if (damaged.includes("row") || damaged.includes("document")) return heldByDamage(job);
+  if (damaged.includes("row") || damaged.includes("document")) return heldByDamage(job, damagedText);
   const position = await deps.store.getQueuePosition({ jobId: job.id });
   if (position === null) return viewWithoutReasons(job);
   const nowMs = deps.clock.nowMs();
@@ -39,8 +40,12 @@ export async function explainJob(deps: HubDeps, { job, damaged }: StoredJob): Pr
   };
 }
 
-function heldByDamage(job: JobRecord): WhyView {
-  const text = "Its stored document is damaged, so no worker is given it; cancel it, or restore a backup.";
+const damagedText =
+  "Its stored document is damaged, so no worker is given it; cancel it, or restore a backup.";
+const contradictedText =
+  "Its stored state contradicts its timeline, so somebody or a fault has changed it; read its events, or restore a backup.";
+
+function heldByDamage(job: JobRecord, text: string): WhyView {
   return {
     ...viewWithoutReasons(job),
     summary: text,

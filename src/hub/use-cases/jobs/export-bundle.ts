@@ -8,11 +8,13 @@ import { isEnded } from "../../../core/jobs/job.ts";
 import { grantText } from "../../../signing/check-bundle.ts";
 import { signText } from "../../../signing/ed25519.ts";
 import { parseReceipt } from "../../../signing/receipt-text.ts";
+import type { FoundReceipt } from "../../../store/jobs/read-receipt.ts";
 import type { ForgottenJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { brokenSeal } from "../access/broken-seal.ts";
 import { unknownJob } from "../access/unknown-job.ts";
-import { type FoundReceipt, findReceipt } from "../receipts/keep-receipts.ts";
+import { isSignatureKept } from "../receipts/compare-job.ts";
+import { findReceipt } from "../receipts/keep-receipts.ts";
 import { checkAccess } from "./find-job.ts";
 
 /**
@@ -27,9 +29,15 @@ export async function exportBundle(
   const job = await findProven(deps, call);
   const { document } = job;
   if (job.receipt === null) throw noReceipt(job);
+  const { origin } = call;
   const kept = await findReceipt(deps, job.receipt);
-  if (kept === null) throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt was deleted`);
-  await checkSeals(deps, job, { kept, origin: call.origin });
+  if (kept === null) {
+    // A damaged receipt names a signature that was never there.
+    const isDamaged = job.isReceiptDamaged || isSignatureKept(deps, job);
+    if (isDamaged) throw await brokenSeal(deps, job, { what: "receipt", origin });
+    throw new WritError("NOT_FOUND", `the signature of job ${job.id}'s receipt was deleted`);
+  }
+  await checkSeals(deps, job, { kept, origin });
 
   const { attempt, worker_id } = parseReceipt(kept.text);
   const key = deps.keys.signing;
@@ -76,6 +84,8 @@ type Proven = Omit<ForgottenJob, "receipt"> & {
   result: string | null;
   isResultKept: boolean;
   isEnded: boolean;
+  isReceiptDamaged: boolean;
+  createdAt: number;
 };
 
 async function findProven(
@@ -83,12 +93,14 @@ async function findProven(
   call: { identity: Identity; origin: Origin; jobId: string },
 ): Promise<Proven> {
   const { jobId } = call;
-  const stored = await deps.store.getJob({ jobId, tenantId: call.identity.tenantId });
+  const stored = await deps.store.getJob({ jobId, tenantId: call.identity.tenantId, isCompared: true });
   const found = stored?.job ?? (await deps.store.getForgottenJob({ jobId }));
   if (found === null) throw await unknownJob(deps, call);
   await checkAccess(deps, { ...call, to: "read" }, found);
   if (stored === null) {
-    return { ...(found as ForgottenJob), result: null, isResultKept: false, isEnded: true };
+    const forgotten = found as ForgottenJob;
+    const gone = { result: null, isResultKept: false, isEnded: true, createdAt: 0 };
+    return { ...forgotten, ...gone, isReceiptDamaged: !forgotten.isSealed };
   }
   const { job, document } = stored;
   return {
@@ -98,6 +110,7 @@ async function findProven(
     isResultKept: true,
     isEnded: isEnded(job.status),
     isSealed: !stored.damaged.includes("document"),
+    isReceiptDamaged: stored.damaged.includes("receipt"),
   };
 }
 

@@ -3,6 +3,7 @@ import type { JobSummary } from "../../../contract/shapes/view-shapes.ts";
 import { invalidArgument } from "../../../core/errors.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
+import { compareJob } from "../receipts/compare-job.ts";
 import { listJobs } from "./list-jobs.ts";
 import { showJob } from "./show-job.ts";
 
@@ -28,8 +29,9 @@ export async function listWholeJobs(
   let bytes = 0;
   let lastSeq: number | null = null;
   for (const { job } of page.jobs) {
-    const stored = await deps.store.getJob({ jobId: job.id });
-    if (stored === null) continue;
+    const found = await deps.store.getJob({ jobId: job.id, isCompared: true });
+    if (found === null) continue;
+    const stored = await compareJob(deps, found);
     bytes += bytesOf(stored);
     if (bytes > wholeBytesMax && lastSeq !== null) return { jobs, nextCursor: String(lastSeq), lastEventSeq };
     const view = await showJob(deps, stored, identity);

@@ -5,7 +5,7 @@ import { isStopped } from "../../../core/jobs/state-names.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { cancelJob } from "./end-jobs.ts";
-import { findJob } from "./find-job.ts";
+import { findComparedJob } from "./find-job.ts";
 
 /** How long a cancelled job may take beyond one lease: the worker's stop grace, and a round of the reaper. */
 const beyondLeaseMs = 5_000;
@@ -20,7 +20,7 @@ export async function stopJob(
 ): Promise<StoredJob> {
   const { over } = await cancelJob(deps, call);
   if (!over) await waitForEnd(deps, call);
-  return findJob(deps, { ...call, to: "read" });
+  return findComparedJob(deps, call);
 }
 
 async function waitForEnd(deps: HubDeps, call: { jobId: string; signal: AbortSignal }): Promise<void> {

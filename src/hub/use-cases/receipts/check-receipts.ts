@@ -6,8 +6,9 @@ import type { SmallOutput } from "../../../core/jobs/small-output.ts";
 import type { OutputName } from "../../../output/outputs.ts";
 import { canonicalize } from "../../../signing/canonical.ts";
 import { loadVerifyingKey, type VerifyingKey, verifyText } from "../../../signing/ed25519.ts";
+import { parseJson } from "../../../signing/parse-json.ts";
 import { emptySha256 } from "../../../signing/receipt.ts";
-import { parseReceipt, type Receipt } from "../../../signing/receipt-text.ts";
+import { isolationText, parseReceipt, type Receipt } from "../../../signing/receipt-text.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import type { ReadReceipt } from "./read-receipt.ts";
@@ -30,6 +31,8 @@ type ReportedReceipt = ReadReceipt & {
   exitCode: number | null;
   resultSha256: string | null;
   outputFiles: string | null;
+  /** JSON; null if the report has none. */
+  isolation: string | null;
   /** All of the output, if it came with the report. */
   smallOutput?: SmallOutput | undefined;
 };
@@ -97,11 +100,18 @@ async function receiptProblem(deps: Deps, workerId: string, told: ReportedReceip
   const wrong = (Object.keys(expected) as (keyof Receipt)[]).find(
     (field) => receipt[field] !== expected[field],
   );
-  if (wrong === undefined) return filesProblem(receipt, outputFiles);
+  if (wrong === undefined) return isolationProblem(receipt, told) ?? filesProblem(receipt, outputFiles);
   // With a low ceiling, output may be removed before it is compared; that is not the worker's fault.
   const isOutput = wrong === "stdout_sha256" || wrong === "stderr_sha256";
   if (isOutput && (await isOutputDropped(deps, job))) return null;
   return `its ${wrong} does not match what the hub has`;
+}
+
+/** A report may leave it to the receipt. */
+function isolationProblem({ isolation }: Receipt, { isolation: reported }: ReportedReceipt): string | null {
+  if (reported === null || isolation === null) return null;
+  const isSame = isolationText(parseJson(reported)) === isolationText(isolation);
+  return isSame ? null : "its isolation does not match what the worker reported";
 }
 
 function filesProblem(receipt: Receipt, outputFiles: string | null): string | null {

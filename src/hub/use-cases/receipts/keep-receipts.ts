@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../../core/errors.ts";
-import { receiptSealKey, sealListedReceipt, sealReceipt, sha256Hex } from "../../../signing/mac.ts";
+import { receiptSealKey, sealListedReceipt, sha256Hex } from "../../../signing/mac.ts";
 import { type LeaseRun, receiptListText } from "../../../signing/receipt.ts";
+import { type FoundReceipt, readStoredReceipt, signatureIdIn } from "../../../store/jobs/read-receipt.ts";
 import type { ReceiptSignature } from "../../../store/store.ts";
 import type { WorkerRecord } from "../../../store/worker-store.ts";
 import type { HubDeps } from "../../deps.ts";
@@ -67,10 +68,6 @@ function lineOf(text: string | null): string {
   return text.startsWith("{") && !text.includes("\n") ? text : JSON.stringify(text);
 }
 
-function textIn(line: string): string {
-  return line.startsWith('"') ? (JSON.parse(line) as string) : line;
-}
-
 /**
  * The form of a receipt in its job: its number in the list, the id of the list, and the hub's seal, which proves that
  * this receipt was accepted with its attempt, and under which key of the worker.
@@ -81,46 +78,11 @@ export function receiptKeeper({ keys }: Pick<HubDeps, "keys">, signed: Signed): 
   return (sha256) => `${places.get(sha256)} ${kept.id} ${sealListedReceipt(sealKey, sha256)}`;
 }
 
-/** A stored receipt with its signature and key. */
-export type FoundReceipt = {
-  text: string;
-  publicKey: string | null;
-  signed: string;
-  signature: string;
-  isSealed: boolean;
-};
-
 /** Null if its signature was deleted. */
 export async function findReceipt(
-  deps: Pick<HubDeps, "keys" | "store">,
+  { keys, store }: Pick<HubDeps, "keys" | "store">,
   kept: string,
 ): Promise<FoundReceipt | null> {
-  if (kept.startsWith("{")) return findWholeReceipt(deps, JSON.parse(kept) as WholeReceipt);
-  const [place, id = "", mac] = kept.split(" ");
-  const row = await deps.store.getReceiptSignature({ id });
-  if (row === null) return null;
-  const { publicKey, signature } = row;
-  const [signed = "", ...lines] = row.text.split("\n");
-  const text = textIn(lines[Number(place)] ?? "");
-  const sealKey = receiptSealKey(deps.keys.macKey, { signedId: id, publicKey: publicKey ?? "" });
-  return {
-    text,
-    publicKey,
-    signed: textIn(signed),
-    signature,
-    isSealed: sealListedReceipt(sealKey, sha256Hex(text)) === mac,
-  };
-}
-
-/** A receipt in the form of earlier versions: stored whole with the job. */
-type WholeReceipt = { text: string; signed: string; public_key: string | null; mac: string };
-
-async function findWholeReceipt(
-  { keys, store }: Pick<HubDeps, "keys" | "store">,
-  { text, signed: signedId, public_key: publicKey, mac }: WholeReceipt,
-): Promise<FoundReceipt | null> {
-  const row = await store.getReceiptSignature({ id: signedId });
-  if (row === null) return null;
-  const seal = sealReceipt(keys.macKey, { text, signedId, publicKey: publicKey ?? "" });
-  return { text, publicKey, signed: row.text, signature: row.signature, isSealed: seal === mac };
+  const row = await store.getReceiptSignature({ id: signatureIdIn(kept) });
+  return row && readStoredReceipt(keys.macKey, kept, row);
 }

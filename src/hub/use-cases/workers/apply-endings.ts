@@ -84,9 +84,10 @@ async function storeEndings(
 /** The receipt to check: none unless the outcome was accepted and has a receipt. */
 function toCheck({ change, receipt, smallOutput }: Ending, answer: ChangeAnswer): ReceiptBatch["receipts"] {
   if (answer.kind !== "moved" || receipt === undefined) return [];
-  const { exitCode, outputFiles } = change;
+  const { exitCode, outputFiles, isolation } = change;
   const resultSha256 = resultHashOf(change);
-  return [{ ...receipt, job: answer.job, exitCode, resultSha256, outputFiles, smallOutput }];
+  const reported = { exitCode, resultSha256, outputFiles, isolation, smallOutput };
+  return [{ ...receipt, job: answer.job, ...reported }];
 }
 
 /** Counts an end that was stored. */

@@ -1,4 +1,4 @@
-import type { SealFindings } from "../../jobs/seal-check.ts";
+import type { SealCall, SealFindings } from "../../jobs/seal-check.ts";
 import type { AuditReader } from "../../log/audit-reader.ts";
 import { openAuditReader as openFramedAudit } from "../reads/audit-reader.ts";
 import { findBrokenSeals as findInFrames } from "../reads/seal-reader.ts";
@@ -11,6 +11,9 @@ export function openAuditReader(path: string): AuditReader {
   return readFileForm(path) === "frames" ? openFramedAudit(path) : openRowsAudit(path);
 }
 
-export function findBrokenSeals(path: string, macKey: Buffer, most: number): SealFindings {
-  return readFileForm(path) === "frames" ? findInFrames(path, macKey, most) : findInRows(path, macKey, most);
+/** Rows are compared with nothing else: they are put into frames, and are then. */
+export function findBrokenSeals(path: string, call: SealCall): SealFindings {
+  return readFileForm(path) === "frames"
+    ? findInFrames(path, call)
+    : findInRows(path, call.macKey, call.most);
 }

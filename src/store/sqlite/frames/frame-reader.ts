@@ -96,13 +96,17 @@ export class FrameReader {
   recordsOfJob(number: number, jobId: string): FrameRecord[] {
     const frame = this.#frame(number);
     if (frame.byJob === null) {
-      const firstEvent = readHead(frame.head)?.firstEvent ?? 0;
-      const ofJobs = [...this.records(number, firstEvent)].filter(
+      const ofJobs = [...this.records(number, this.firstEvent(number))].filter(
         ({ event }) => event?.stored.jobSeq != null,
       );
       frame.byJob = Map.groupBy(ofJobs, ({ event }) => event!.stored.jobId!);
     }
     return frame.byJob.get(jobId) ?? [];
+  }
+
+  /** The number of its first event, whether or not retention has taken it. */
+  firstEvent(number: number): number {
+    return readHead(this.#frame(number).head)?.firstEvent ?? 0;
   }
 
   isGenuine(number: number): boolean {

@@ -1,18 +1,20 @@
 import { sha256Hex } from "../../../signing/mac.ts";
 import type { DamagedPart } from "../../jobs/find-damage.ts";
-import type { StoredJob } from "../../store.ts";
+import type { GetJobInput, StoredJob } from "../../store.ts";
 import { droppedSizes } from "../acts/output-acts.ts";
 import type { Context } from "../context.ts";
 import { checkDocument } from "../jobs/check-document.ts";
 import { idBytes } from "../jobs/job-entry.ts";
+import { compareEntry } from "./compare-entry.ts";
 import { type FoundJob, findRow } from "./find-row.ts";
 
-type Sources = Pick<Context, "sql" | "frames" | "names" | "jobs" | "tallies">;
+type Sources = Pick<Context, "sql" | "frames" | "names" | "jobs" | "tallies"> &
+  Partial<Pick<Context, "frame">>;
 
 /** From memory, or from the row and the frames that it names; both are checked against what was accepted. Why: ADR 0116. */
 export function getJob(
   context: Sources,
-  { jobId, tenantId = null }: { jobId: string; tenantId?: string | null },
+  { jobId, tenantId = null, isCompared = false }: GetJobInput,
 ): StoredJob | null {
   const found = find(context, jobId);
   if (found === null) return null;
@@ -27,7 +29,14 @@ export function getJob(
   // Jobs of a version that checked no hash may have one that a worker chose.
   const isHashed = job.result !== null && job.seq > context.tallies.get("unchecked_hash_seq");
   if (isHashed && sha256Hex(job.result!) !== job.resultHash) damaged.push("result");
-  return { job, document, output: droppedSizes(context.sql, job.seq), damaged };
+  const stored = { job, document, output: droppedSizes(context.sql, job.seq), damaged };
+  if (!isCompared) return stored;
+  const compared = compareEntry(context, entry);
+  return {
+    ...stored,
+    damaged: [...new Set([...damaged, ...compared.damaged])],
+    isReceiptRefused: compared.isReceiptRefused,
+  };
 }
 
 function find(context: Sources, jobId: string): FoundJob | null {
