@@ -8,15 +8,17 @@ import { startTestHub } from "../support/hub.ts";
 import { hasPython, pythonEnv, pythonNote } from "../support/python.ts";
 import { activeKey } from "../support/worker.ts";
 
-// Its claims wait longer than the test may take.
+// Its claims and its heartbeats wait longer than the test may take.
 const program = `
 import writ.claims, writ.worker
 writ.claims.claim_wait_ms = writ.worker.claim_wait_ms = 30_000
-claim = writ.claims.Claims._claim
-def tell(claims, free):
-    print("claims", flush=True)
-    return claim(claims, free)
-writ.claims.Claims._claim = tell
+writ.worker.beat_sec_max = 100.0
+beat = writ.worker.Worker._send_beat
+def tell(worker):
+    answer = beat(worker)
+    print("has reported", flush=True)
+    return answer
+writ.worker.Worker._send_beat = tell
 worker = writ.worker.Worker(worker_id="python", slots=2)
 
 @worker.handle("py.none")
@@ -30,7 +32,7 @@ test.runIf(hasPython)(
   async () => {
     const dir = mkdtempSync(join(tmpdir(), "writ-python-stop-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-    const hub = await startTestHub();
+    const hub = await startTestHub({ WRIT_LEASE_MS: "300000" });
     onTestFinished(() => hub.stop());
     writeFileSync(join(dir, "keys.pem"), activeKey(hub).publicKeyPem);
     const env = pythonEnv({
