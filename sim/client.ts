@@ -93,7 +93,7 @@ export class SimClient {
   }
 
   async #send(job: JobPlan): Promise<string> {
-    const { name, parts, maxAttempts, retry, timeoutSec, delayMs, ttlSec, priority } = job;
+    const { name, parts, maxAttempts, retry, timeoutSec, delayMs, ttlSec, finishSec, priority } = job;
     const { body } = await this.#call(jobRoutes.submitJob, {
       body: {
         type: "simulated",
@@ -105,6 +105,7 @@ export class SimClient {
         ...(retry !== null && { retry }),
         ...(delayMs > 0 && { run_at: this.#runAt(job) }),
         ...(ttlSec !== null && { queue_ttl_sec: ttlSec }),
+        ...(finishSec !== null && { finish_within_sec: finishSec }),
       },
     });
     return body.id;

@@ -12,6 +12,7 @@ export type JobPlan = {
   timeoutSec: number;
   delayMs: number;
   ttlSec: number | null;
+  finishSec: number | null;
   priority: number;
 };
 
@@ -85,6 +86,7 @@ function jobOf(name: string, random: ReturnType<typeof seededRandom>): JobPlan {
     delayMs: random.pick([0, 0, 0, 1_500, 6_000]),
     ttlSec: random.chance(0.1) ? random.between(1, 8) : null,
     priority: random.between(1, 10),
+    finishSec: random.chance(0.15) ? random.between(2, 20) : null,
     retry: random.chance(0.3)
       ? { max: random.between(0, 3), delay_sec: random.between(0, 3), backoff: "exponential", jitter: 0.5 }
       : null,
@@ -106,13 +108,14 @@ function endOf(step: Step): number {
 export function stepText(step: Step): string {
   switch (step.kind) {
     case "submit": {
-      const { name, parts, maxAttempts, retry, timeoutSec, delayMs, ttlSec } = step.job;
+      const { name, parts, maxAttempts, retry, timeoutSec, delayMs, ttlSec, finishSec } = step.job;
       const ends = parts.map(({ ms, end }) => `${end} after ${ms} ms`).join(", ");
       const more = [
         maxAttempts === null ? "" : `at most ${maxAttempts} attempts`,
         retry === null ? "" : `at most ${retry.max} retries, the first after ${retry.delay_sec} s`,
         delayMs === 0 ? "" : `due in ${delayMs} ms`,
         ttlSec === null ? "" : `waits at most ${ttlSec} s`,
+        finishSec === null ? "" : `has to finish within ${finishSec} s`,
         `timeout ${timeoutSec} s`,
       ];
       return `the client submits ${name} (${ends}; ${more.filter((text) => text !== "").join("; ")})`;

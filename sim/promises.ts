@@ -126,7 +126,13 @@ export class Promises {
       if (status !== undefined) this.#checkEnd(job_id, status, sent.items[index]!.attempt);
     const refused = new Set(answer.ends?.map(({ row }) => row));
     for (const [row, [jobId, attempt]] of (sent.ends ?? []).entries())
-      if (!refused.has(row)) this.#checkEnd(jobId, "completed", attempt);
+      if (!refused.has(row) && !this.#wasStopped(hub, jobId)) this.#checkEnd(jobId, "completed", attempt);
+  }
+
+  /** A row is answered only if it was refused. What comes after a cancel, or when its time is over, is the end of the job all the same. */
+  #wasStopped(hub: SimHub, jobId: string): boolean {
+    const { status, cancelRequestedAt } = this.#stored(hub, jobId).job;
+    return status === "failed" && cancelRequestedAt !== null;
   }
 
   #checkEnd(jobId: string, status: JobState, attempt: number): void {

@@ -12,6 +12,7 @@ const step = fc.oneof(
     maxAttempts: fc.integer({ min: 1, max: 4 }),
     delayMs: fc.constantFrom(0, 0, 10_000),
     ttlSec: fc.constantFrom(null, null, 30),
+    finishSec: fc.constantFrom(null, null, null, 100, 700),
     timeoutSec: fc.constantFrom(20, 300, 2_000),
     priority: fc.integer({ min: 1, max: 3 }),
     policy: fc.constantFrom(null, null, { max: 0, delaySec: 1 }, { max: 3, delaySec: 20 }),
@@ -47,18 +48,12 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 /** Runs the same random acts on the store and on the model; they must agree after each, and the invariants hold. */
-export function describeModel(
-  name: string,
-  create: () => StoreUnderTest,
-  runs: number,
-  /** Whether the store keeps the terms of jobs, which files of rows do not. */
-  keepsTerms = true,
-): void {
+export function describeModel(name: string, create: () => StoreUnderTest, runs: number): void {
   describe(`the state machine on ${name}`, () => {
     it("is the model's, step by step", { timeout: 300_000 }, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
-          const run = new ModelRun(await Scene.open(create()), keepsTerms);
+          const run = new ModelRun(await Scene.open(create()));
           try {
             for (const taken of steps) await run.take(taken);
           } finally {
@@ -78,11 +73,8 @@ class ModelRun {
   readonly claims: ClaimedJob[] = [];
   readonly claimsOf = new Map<string, number>();
 
-  readonly keepsTerms: boolean;
-
-  constructor(scene: Scene, keepsTerms: boolean) {
+  constructor(scene: Scene) {
     this.scene = scene;
-    this.keepsTerms = keepsTerms;
   }
 
   async take(taken: Step): Promise<void> {
@@ -97,8 +89,7 @@ class ModelRun {
 
   async #submit(taken: Extract<Step, { kind: "submit" }>): Promise<void> {
     const { nowMs } = this.scene;
-    const { maxAttempts, timeoutSec, priority } = taken;
-    const policy = this.keepsTerms ? taken.policy : null;
+    const { maxAttempts, timeoutSec, priority, policy, finishSec } = taken;
     const runAt = nowMs + taken.delayMs;
     const id = await this.scene.submit({
       maxAttempts,
@@ -106,14 +97,16 @@ class ModelRun {
       priority,
       runAt,
       queueTtlSec: taken.ttlSec,
-      terms: policy && termsOf(policy),
+      terms: termsOf(policy, finishSec),
     });
-    const ttlAt = taken.ttlSec === null ? null : nowMs + taken.ttlSec * 1_000;
+    const ttlMs = taken.ttlSec === null ? null : taken.ttlSec * 1_000;
     const timeoutMs = timeoutSec * 1_000;
     const parts = {
       maxAttempts,
       runAt,
-      ttlAt,
+      ttlMs,
+      ttlAt: ttlMs === null ? null : runAt + ttlMs,
+      finishAt: finishSec === null ? null : nowMs + finishSec * 1_000,
       timeoutMs,
       documentTimeoutMs: timeoutMs,
       policy: policy && { max: policy.max, delayMs: policy.delaySec * 1_000 },
@@ -211,8 +204,16 @@ class ModelRun {
   }
 }
 
-function termsOf({ max, delaySec }: { max: number; delaySec: number }): string {
-  return JSON.stringify({ retry: { backoff: "exponential", delay_sec: delaySec, max } });
+type Policy = { max: number; delaySec: number };
+
+function termsOf(policy: Policy | null, finishSec: number | null): string | null {
+  if (policy === null && finishSec === null) return null;
+  return JSON.stringify({
+    ...(finishSec === null ? {} : { finish_within_sec: finishSec }),
+    ...(policy === null
+      ? {}
+      : { retry: { backoff: "exponential", delay_sec: policy.delaySec, max: policy.max } }),
+  });
 }
 
 /** Counted from the newest, so that small numbers meet what is alive. */

@@ -19,6 +19,7 @@ import { describeResponse } from "./describe-response.ts";
 import { describeSeals } from "./describe-seals.ts";
 import { describeStatistics } from "./describe-statistics.ts";
 import { describeSubmits } from "./describe-submits.ts";
+import { describeTerms } from "./describe-terms.ts";
 import { describeWorkers } from "./describe-workers.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 
@@ -37,6 +38,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeRecalls(create);
     describeReceipts(create);
     describeSeals(create);
+    describeTerms(create);
     describeDamage(create);
     describeWorkers(create);
     describeAccess(create);

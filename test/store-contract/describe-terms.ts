@@ -5,7 +5,7 @@ import { useScene } from "./use-scene.ts";
 
 const terms = '{"labels":["\\u00e9t\\u00e9"],"more":1}';
 
-/** The second text of a job, which only the hub reads. Rows of version 0.1 have none. */
+/** The second text of a job, which only the hub reads. */
 export function describeTerms(create: () => StoreUnderTest): void {
   describe("the terms of a job", () => {
     const scene = useScene(create);

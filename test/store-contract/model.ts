@@ -16,7 +16,9 @@ export type ModelJob = {
   releases: number;
   retries: { TIMEOUT: number; EXECUTION_ERROR: number; WORKER_DISCONNECTED: number };
   runAt: number;
+  ttlMs: number | null;
   ttlAt: number | null;
+  finishAt: number | null;
   timeoutMs: number;
   documentTimeoutMs: number;
   token: string | null;
@@ -51,7 +53,9 @@ export function newModelJob(id: string, nowMs: number, parts: Partial<ModelJob>)
     releases: 0,
     retries: { TIMEOUT: 0, EXECUTION_ERROR: 0, WORKER_DISCONNECTED: 0 },
     runAt: nowMs,
+    ttlMs: null,
     ttlAt: null,
+    finishAt: null,
     timeoutMs: 300_000,
     documentTimeoutMs: 300_000,
     token: null,
@@ -96,14 +100,14 @@ export function result(job: ModelJob, token: string, value: string, nowMs: numbe
   }
   const lost = fence(job, token, nowMs);
   if (lost !== null) return lost;
-  if (job.cancelAt !== null) return end(job, "failed", "CANCELLED");
+  if (job.cancelAt !== null) return endStopped(job);
   job.state = "completed";
   job.result = value;
   return "moved";
 }
 
 export function fail(job: ModelJob, code: Failure, nowMs: number): Answer {
-  if (job.cancelAt !== null) return end(job, "failed", "CANCELLED");
+  if (job.cancelAt !== null) return endStopped(job);
   if (code === "INVALID_JOB" || code === "SECURITY_VIOLATION") return end(job, "failed", code);
   if (job.policy !== null && code !== "WORKER_DISCONNECTED") return failByPolicy(job, code, nowMs);
   if (job.retries[code] < classMax[code] && job.charged < job.maxAttempts) {
@@ -128,7 +132,7 @@ function failByPolicy(job: ModelJob, code: "TIMEOUT" | "EXECUTION_ERROR", nowMs:
 }
 
 export function release(job: ModelJob, nowMs: number): Answer {
-  if (job.cancelAt !== null) return end(job, "failed", "CANCELLED");
+  if (job.cancelAt !== null) return endStopped(job);
   // The only attempt that it is allowed has begun.
   if (job.state === "running" && job.maxAttempts === 1) return fail(job, "WORKER_DISCONNECTED", nowMs);
   if (job.releases === 9) return fail(job, "WORKER_DISCONNECTED", nowMs);
@@ -148,7 +152,7 @@ export function cancel(job: ModelJob, nowMs: number): Answer {
 
 export function retry(job: ModelJob, nowMs: number): Answer {
   const mayRun = (job.state === "failed" || job.state === "quarantined") && job.code !== "SECURITY_VIOLATION";
-  if (!mayRun) return "STATE_CONFLICT";
+  if (!mayRun || (job.finishAt !== null && job.finishAt <= nowMs)) return "STATE_CONFLICT";
   job.charged = 0;
   job.releases = 0;
   job.retries = { TIMEOUT: 0, EXECUTION_ERROR: 0, WORKER_DISCONNECTED: 0 };
@@ -162,8 +166,14 @@ export function retry(job: ModelJob, nowMs: number): Answer {
 
 /** What time alone does. Which of two moments came first decides; a lease goes before a deadline. */
 export function tick(job: ModelJob, nowMs: number): void {
-  if (job.state === "pending" && job.ttlAt !== null && job.ttlAt <= nowMs) end(job, "failed", "EXPIRED");
+  const finishAt = job.finishAt ?? Number.POSITIVE_INFINITY;
+  if (job.state === "pending" && Math.min(job.ttlAt ?? finishAt, finishAt) <= nowMs)
+    end(job, "failed", "EXPIRED");
   if (!isHeld(job)) return;
+  if (job.cancelAt === null && finishAt <= Math.min(nowMs, job.leaseEnds, job.deadline)) {
+    job.cancelAt = nowMs;
+    return;
+  }
   const cancelDue = job.cancelAt === null ? Number.POSITIVE_INFINITY : job.cancelAt + stopGraceMs + leaseMs;
   if (Math.min(job.leaseEnds, job.deadline, cancelDue) > nowMs) return;
   fail(job, job.leaseEnds <= job.deadline ? "WORKER_DISCONNECTED" : "TIMEOUT", nowMs);
@@ -173,6 +183,12 @@ function backToQueue(job: ModelJob, runAt: number): void {
   job.state = "pending";
   job.token = null;
   job.runAt = runAt;
+  if (job.ttlAt !== null) job.ttlAt = runAt + job.ttlMs!;
+}
+
+function endStopped(job: ModelJob): Answer {
+  const isOverdue = job.finishAt !== null && job.cancelAt! >= job.finishAt;
+  return end(job, "failed", isOverdue ? "EXPIRED" : "CANCELLED");
 }
 
 function end(job: ModelJob, state: "failed" | "quarantined", code: string): Answer {

@@ -2,11 +2,9 @@ import { describe, it } from "vitest";
 import { noPostgres } from "../support/postgres-cluster.ts";
 import { describeStandingOrders } from "./describe-standing-orders.ts";
 import { describeStore } from "./describe-store.ts";
-import { describeTerms } from "./describe-terms.ts";
 import { postgresUnderTest } from "./postgres-under-test.ts";
 
 if (noPostgres === undefined) {
   describeStore("PostgreSQL", () => postgresUnderTest());
-  describeTerms(() => postgresUnderTest());
   describeStandingOrders(() => postgresUnderTest());
 } else describe.skip(`store on PostgreSQL: ${noPostgres}`, () => it("runs the contract", () => {}));

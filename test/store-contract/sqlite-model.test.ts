@@ -1,4 +1,4 @@
 import { describeModel } from "./describe-model.ts";
 import { sqliteUnderTest } from "./sqlite-under-test.ts";
 
-describeModel("SQLite", () => sqliteUnderTest(), 25, false);
+describeModel("SQLite", () => sqliteUnderTest(), 25);

@@ -1,8 +1,6 @@
 import { describeStandingOrders } from "./describe-standing-orders.ts";
 import { describeStore } from "./describe-store.ts";
-import { describeTerms } from "./describe-terms.ts";
 import { sqliteUnderTest } from "./sqlite-under-test.ts";
 
 describeStore("SQLite", () => sqliteUnderTest());
-describeTerms(() => sqliteUnderTest());
 describeStandingOrders(() => sqliteUnderTest());

@@ -29,6 +29,11 @@ test.each([
   expect(issuesOf({ retry })).toEqual([message]);
 });
 
+test.each([0, 1.5, "60", 31_536_001])("a time to finish of %j is refused", (seconds) => {
+  const [issue] = issuesOf({ finish_within_sec: seconds });
+  expect(issue).toBe("finish_within_sec: must be a whole number of seconds from 1 to 31536000");
+});
+
 test("a policy may be empty, and may name codes of any kind", () => {
   expect(issuesOf({ retry: {} })).toEqual([]);
   expect(issuesOf({ retry: { on: ["TIMEOUT", "OOM_KILLED", "RATE_LIMITED", 75], jitter: 1 } })).toEqual([]);

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { failureClasses, failureDetails } from "../../core/jobs/failure.ts";
 import { backoffs, isDecidedByPolicy, retriesMax, retryDelaySecMax } from "../../core/retry/retry-policy.ts";
-import { decimal, integer } from "./fields.ts";
+import { decimal, integer, known } from "./fields.ts";
 
 const failuresMax = 32;
 const failureAllowed = "must be a failure code, a code of your own or an exit code from 0 to 255";
@@ -43,7 +43,33 @@ const retry = z
   })
   .meta({ description: "How the job is tried again after a timeout or an error of its work" });
 
-export const termFields = { retry: retry.optional() };
+const yearSec = 365 * 86_400;
+
+export const termFields = {
+  retry: retry.optional(),
+  finish_within_sec: integer(1, yearSec, "seconds").optional().meta({
+    description:
+      "End the job as EXPIRED if it has not completed this long after it was accepted, retries included",
+  }),
+};
+
+const names = z.array(z.union([z.string(), z.int()]));
+
+/** As they were submitted; what was left out has its default. */
+export const termViews = {
+  retry: z
+    .looseObject({
+      max: z.int().optional(),
+      delay_sec: z.int().optional(),
+      backoff: known(backoffs).optional(),
+      max_delay_sec: z.int().optional(),
+      jitter: z.number().optional(),
+      on: names.optional(),
+      not_on: names.optional(),
+    })
+    .optional(),
+  finish_within_sec: z.int().optional(),
+};
 
 type TermFields = z.infer<z.ZodObject<typeof termFields>>;
 

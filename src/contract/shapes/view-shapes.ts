@@ -4,10 +4,10 @@ import { executionLocations, providers } from "../../core/jobs/document.ts";
 import { type FailureClass, failureClasses } from "../../core/jobs/failure.ts";
 import { jobStates } from "../../core/jobs/job.ts";
 import { ioClasses, networks } from "../../core/limits.ts";
-import { backoffs } from "../../core/retry/retry-policy.ts";
 import { kindNames } from "../kinds.ts";
 import { known } from "./fields.ts";
 import { isolationLevels } from "./report-shapes.ts";
+import { termViews } from "./term-shapes.ts";
 import { hostLevels } from "./worker-shapes.ts";
 
 /**
@@ -106,17 +106,6 @@ const outputFileView = z.object({
   size: z.int().optional(),
 });
 
-/** As it was submitted; what was left out has its default. */
-const retryView = z.looseObject({
-  max: z.int().optional(),
-  delay_sec: z.int().optional(),
-  backoff: known(backoffs).optional(),
-  max_delay_sec: z.int().optional(),
-  jitter: z.number().optional(),
-  on: z.array(z.union([z.string(), z.int()])).optional(),
-  not_on: z.array(z.union([z.string(), z.int()])).optional(),
-});
-
 /** A job as every reader sees it. */
 export const jobView = z.object({
   id: z.string(),
@@ -142,7 +131,7 @@ export const jobView = z.object({
   attempt: z.int(),
   attempts: z.int(),
   max_attempts: z.int(),
-  retry: retryView.optional(),
+  ...termViews,
   result: z.unknown(),
   result_hash: z.string().nullable(),
   partial_result: z.unknown(),

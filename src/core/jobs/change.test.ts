@@ -312,6 +312,13 @@ describe("a job's moment", () => {
     expect(patchOf(decideChange(waiting, due, rules))).toMatchObject({ failCode: "EXPIRED" });
   });
 
+  it("expires no job whose time to run has not come for that long", () => {
+    const waiting = aJob("pending", { queueTtlSec: 10, createdAt: nowMs - 60_000, runAt: nowMs - 9_999 });
+    expect(decideChange(waiting, due, rules)).toMatchObject({ code: "STATE_CONFLICT" });
+    const later = { ...rules, nowMs: nowMs + 1 };
+    expect(patchOf(decideChange(waiting, due, later))).toMatchObject({ failCode: "EXPIRED" });
+  });
+
   it("never expires a job that was started once, or that a person has put back", () => {
     const ttl = { queueTtlSec: 10, createdAt: nowMs - 10_000 };
     const started = aJob("assigned", ttl);

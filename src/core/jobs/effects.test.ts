@@ -153,7 +153,7 @@ describe("a new job", () => {
     const job = aJob("pending", { createdAt: nowMs, runAt: nowMs + 1, queueTtlSec: 10 });
     expect(submitEffects(job, null)).toMatchObject({
       readiness: "later",
-      dueAt: nowMs + 10_000,
+      dueAt: nowMs + 10_001,
       notices: { isReady: false },
     });
   });

@@ -137,7 +137,7 @@ function workerCounts(
   if (active === 0) return null;
   const isUncharged = after.attempts < before.attempts;
   const isGivenBack = ["release", "reject", "recall"].includes(change.act) || isUncharged;
-  const isStopped = after.status === "failed" && after.failCode === "CANCELLED";
+  const isStopped = after.status === "failed" && before.cancelRequestedAt !== null;
   const isCompleted = after.status === "completed";
   return {
     id: before.workerId!,
@@ -152,7 +152,8 @@ function signalOf(before: JobRecord, after: JobRecord, change: Change): Notices[
   const { workerId } = before;
   if (workerId === null) return null;
   const isHeld = isActive(after.status);
-  if (change.act === "cancel" && isHeld) return { workerId, signal: "cancel" };
+  const isToldNow = before.cancelRequestedAt === null && after.cancelRequestedAt !== null;
+  if (isToldNow && isHeld) return { workerId, signal: "cancel" };
   const isTakenAway = change.act === "due" || change.act === "disconnect" || change.act === "recall";
   return isTakenAway && isActive(before.status) && !isHeld ? { workerId, signal: "lost" } : null;
 }

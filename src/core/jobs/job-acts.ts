@@ -1,3 +1,4 @@
+import { finishByOf } from "./finish-by.ts";
 import { isEnded, type JobRecord } from "./job.ts";
 import { type ChangeRules, conflict, ended, moved, type Outcome, refused, unleased } from "./outcome.ts";
 
@@ -25,6 +26,10 @@ export function retry(job: JobRecord, rules: ChangeRules): Outcome {
   if (job.status !== "failed" && job.status !== "quarantined") return conflict(job, "retry");
   if (job.failCode === "SECURITY_VIOLATION") {
     return refused("STATE_CONFLICT", "a job that ended as SECURITY_VIOLATION cannot be retried");
+  }
+  const finishBy = finishByOf(job);
+  if (finishBy !== null && finishBy <= rules.nowMs) {
+    return refused("STATE_CONFLICT", "its finish_within_sec is over; submit the job again instead");
   }
   return moved(
     {

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../errors.ts";
 import type { EventKind } from "../events.ts";
 import type { FailureClass } from "./failure.ts";
+import { isStoppedOverdue, overdueReason } from "./finish-by.ts";
 import { type FailureEntry, isEnded, type JobRecord } from "./job.ts";
 import { decideRetry } from "./retry.ts";
 
@@ -55,6 +56,7 @@ export const unleased = {
  * queued again.
  */
 export function abandon(job: JobRecord, rules: ChangeRules, patch: Partial<JobRecord> = {}): Outcome {
+  if (isStoppedOverdue(job)) return ended(job, rules, { code: "EXPIRED", reason: overdueReason }, patch);
   return ended(job, rules, { code: "CANCELLED", reason: "cancelled", failReason: "cancelled" }, patch);
 }
 

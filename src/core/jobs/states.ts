@@ -8,6 +8,8 @@ export const transitions = [
   { act: "claim", from: ["pending"], to: ["assigned"] },
   { act: "refuse", from: ["pending"], to: ["failed"] },
   { act: "expire", from: ["pending"], to: ["failed"] },
+  { act: "expire", from: ["assigned"], to: ["assigned"] },
+  { act: "expire", from: ["running"], to: ["running"] },
   { act: "start", from: ["assigned", "running"], to: ["running"] },
   { act: "renew", from: ["assigned"], to: ["assigned"] },
   { act: "renew", from: ["running"], to: ["running"] },

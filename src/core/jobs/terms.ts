@@ -4,9 +4,10 @@ import type { JobRecord } from "./job.ts";
 /** What only the hub reads of a job, by the names of its submission. It never changes. Why: ADR 0128. */
 type Terms = {
   retry?: RetryPolicy | undefined;
+  finish_within_sec?: number | undefined;
 };
 
-export const termNames = ["retry"] as const satisfies (keyof Terms)[];
+export const termNames = ["retry", "finish_within_sec"] as const satisfies (keyof Terms)[];
 
 const none: Terms = {};
 

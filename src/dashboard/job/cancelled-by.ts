@@ -5,7 +5,9 @@ export function cancelledBy(
   job: JobView,
   events: readonly EventView[],
 ): { who: string | null; at: number } | null {
-  const isCancelled = job.fail_code === "CANCELLED" || job.cancel_requested_at !== null;
+  // The hub itself stops a job whose time is over, and that is no cancel.
+  const isToldToStop = job.cancel_requested_at !== null && job.fail_code !== "EXPIRED";
+  const isCancelled = job.fail_code === "CANCELLED" || isToldToStop;
   if (!isCancelled) return null;
   const cancelEvent = events.findLast(
     ({ event, details }) =>

@@ -201,7 +201,7 @@ const leads: Record<string, string> = {
   SIGNALED: "Was killed by a signal",
   SPAWN_FAILED: "Could not be started",
   OUTPUT_LIMIT: "Wrote more than it may",
-  EXPIRED: "Waited longer than it may",
+  EXPIRED: "Took longer than it may",
   INVALID_JOB: "Was refused",
   NO_SUCH_SECRET: "Names a secret that its worker does not have",
   SECURITY_VIOLATION: "Was stopped for security",

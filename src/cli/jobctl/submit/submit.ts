@@ -38,6 +38,7 @@ type SubmitFlags = RunFlags &
     priority?: number;
     attempts?: number;
     retry?: JobInput["retry"];
+    within?: number;
     timeout?: number;
     runAt?: number;
     idempotencyKey?: string;
@@ -91,6 +92,11 @@ function addJobOptions(command: Command): Command {
     .option(
       "--timeout <time>",
       "stop each attempt after this time, such as 30s, 10m or 1h (default: 5m)",
+      parsed(parseDuration, "a time such as 30s, 10m or 1h"),
+    )
+    .option(
+      "--within <time>",
+      "end the job as EXPIRED if it has not completed after this time, such as 2h, retries included",
       parsed(parseDuration, "a time such as 30s, 10m or 1h"),
     )
     .option(
@@ -198,6 +204,7 @@ async function describeJob(
     priority: flags.priority,
     max_attempts: flags.attempts,
     retry: flags.retry,
+    finish_within_sec: flags.within === undefined ? undefined : Math.ceil(flags.within / 1000),
     ...describeTimeout(flags.timeout),
     run_at: flags.runAt,
     idempotency_key: flags.idempotencyKey,

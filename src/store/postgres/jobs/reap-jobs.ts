@@ -54,7 +54,8 @@ export async function graceLeases(
   }
   for (const place of ["ready", "delayed"])
     tx.send(
-      `UPDATE ${place} SET created_at = $1::bigint, due_at = $1::bigint + queue_ttl_sec * 1000
+      `UPDATE ${place} SET created_at = $1::bigint, due_at = due_at - (created_at - $1::bigint),
+          run_at = CASE WHEN run_at = created_at THEN $1::bigint ELSE run_at END
         WHERE due_at IS NOT NULL AND created_at > $1::bigint`,
       input.nowMs,
     );

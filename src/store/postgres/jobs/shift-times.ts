@@ -11,6 +11,9 @@ const moved = [
   "deadline_at",
   "due_at",
 ].map((column) => `${column} = ${column} + $1::bigint`);
+/** Of a job that was to run at once, it is no time that somebody chose. */
+const movedRunAt =
+  "run_at = CASE WHEN attempt = 0 AND run_at = created_at THEN run_at + $1::bigint ELSE run_at END";
 
 /**
  * Moves what measures how long something lasts; a `run_at` that a producer chose is a time of day and stays.
@@ -22,7 +25,10 @@ export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): P
   // Exactly the jobs that a worker holds and those that may not wait for ever.
   for (const place of ["active", "ready", "delayed"]) {
     await tx.sql.run(`SELECT 1 FROM ${place} WHERE due_at IS NOT NULL ORDER BY seq FOR UPDATE`);
-    shifted += await tx.sql.run(`UPDATE ${place} SET ${moved.join(", ")} WHERE due_at IS NOT NULL`, byMs);
+    shifted += await tx.sql.run(
+      `UPDATE ${place} SET ${[...moved, movedRunAt].join(", ")} WHERE due_at IS NOT NULL`,
+      byMs,
+    );
   }
   // After an attempt, run_at is the end of the delay before the next one.
   tx.send("UPDATE delayed SET run_at = run_at + $1::bigint WHERE attempt > 0", byMs);

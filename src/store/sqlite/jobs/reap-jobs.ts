@@ -64,7 +64,8 @@ export function graceLeases(
   }
   writeRowsNow(context);
   context.sql.run(
-    `UPDATE jobs SET created_at = ?1, due_at = ?1 + queue_ttl_sec * 1000
+    `UPDATE jobs SET created_at = ?1, due_at = due_at - (created_at - ?1),
+        run_at = CASE WHEN run_at = created_at THEN ?1 ELSE run_at END
       WHERE due_at IS NOT NULL AND status = 0 AND created_at > ?1`,
     input.nowMs,
   );
@@ -79,7 +80,8 @@ export function shiftTimes(context: Context, { byMs }: { byMs: number }): { shif
   const shifted = context.sql.run(
     `UPDATE jobs SET created_at = created_at + ?1, claimed_at = claimed_at + ?1, started_at = started_at + ?1,
         heartbeat_at = heartbeat_at + ?1, cancel_requested_at = cancel_requested_at + ?1,
-        lease_expires_at = lease_expires_at + ?1, deadline_at = deadline_at + ?1, due_at = due_at + ?1
+        lease_expires_at = lease_expires_at + ?1, deadline_at = deadline_at + ?1, due_at = due_at + ?1,
+        run_at = CASE WHEN attempt = 0 AND run_at = created_at THEN run_at + ?1 ELSE run_at END
       WHERE due_at IS NOT NULL`,
     byMs,
   );
