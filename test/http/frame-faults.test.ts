@@ -122,7 +122,7 @@ test("answers that are never read: no more are sent than were allowed, and no re
       const { total } = await read(client);
       client.send(...[1, 2, 3].map(() => requestFrame(client.newId(), `${list}0`, undefined)));
       await eventually("what fits has come", async () => (await read(client)).total > total);
-      // The credit was used up by the first; the second waits, and whatever comes then is not looked at.
+      // The credit was used up by the first, so the second waits, and whatever comes now is not looked at.
       const after = (await read(client)).total;
       client.send(requestFrame(client.newId(), "POST /api/v1/jobs", job));
       await clock.pass(10_000);

@@ -53,7 +53,7 @@ export class ServedWire {
   readonly #reader = new FrameReader(requestFrameMax, (frame) => this.#take(frame));
   readonly #writer: FrameWriter;
   readonly #open = new Map<number, FramedCall>();
-  /** Requests that begin when the answers before them have been sent. */
+  /** Requests that begin when the answers before them have been sent, and the client accepts more. */
   #held: FramedCall[] = [];
   /** Answers that wait for credit. */
   #waiting: { call: FramedCall; frame: Buffer }[] = [];
@@ -109,7 +109,7 @@ export class ServedWire {
     const allowedMs = frameGraceMs + (this.#reader.unfinishedBytes / bytesPerSecMin) * 1000;
     if (this.#frameSinceMs !== null && nowMs - this.#frameSinceMs > allowedMs)
       this.close("frame-too-slow", `a frame was not whole after ${Math.round(allowedMs / 1000)} s`);
-    else if (this.#waiting.length > 0 && nowMs - this.#waitsSinceMs > stuckMs)
+    else if (this.#isHeldUp && nowMs - this.#waitsSinceMs > stuckMs)
       this.close("answers-not-read", `no answer was read for ${stuckMs / 1000} s`);
     else if (nowMs - this.#readAtMs > silentMsMax)
       this.close("silent", `nothing was heard for ${silentMsMax / 1000} s`);
@@ -179,8 +179,11 @@ export class ServedWire {
     const { head, body } = readRequest(frame);
     const call = new FramedCall(id, bytes, { request: this.#deps.requests.read(head), body });
     this.#open.set(id, call);
-    if (this.#waiting.length > 0) this.#held.push(call);
-    else this.#serve(call);
+    if (this.#credit > 0 && this.#waiting.length === 0) this.#serve(call);
+    else {
+      this.#noteWait();
+      this.#held.push(call);
+    }
   }
 
   #serve(call: FramedCall): void {
@@ -201,8 +204,17 @@ export class ServedWire {
       this.#send(call, frame);
       return;
     }
-    if (this.#waiting.length === 0) this.#waitsSinceMs = this.#deps.clock.monotonicMs();
+    this.#noteWait();
     this.#waiting.push({ call, frame });
+  }
+
+  get #isHeldUp(): boolean {
+    return this.#waiting.length > 0 || this.#held.length > 0;
+  }
+
+  /** Before the first answer or request that waits for credit. */
+  #noteWait(): void {
+    if (!this.#isHeldUp) this.#waitsSinceMs = this.#deps.clock.monotonicMs();
   }
 
   #send(call: FramedCall, frame: Buffer): void {
@@ -216,13 +228,13 @@ export class ServedWire {
   #addCredit(bytes: number): void {
     this.#credit += bytes;
     if (this.#credit > creditMax) throw new WireProblem("bad-frame", "more credit than there ever was");
-    if (this.#waiting.length === 0 || this.#credit <= 0) return;
+    if (!this.#isHeldUp || this.#credit <= 0) return;
     this.#waitsSinceMs = this.#deps.clock.monotonicMs();
     while (this.#credit > 0 && this.#waiting.length > 0) {
       const { call, frame } = this.#waiting.shift()!;
       this.#send(call, frame);
     }
-    if (this.#waiting.length > 0) return;
+    if (this.#credit <= 0 || this.#waiting.length > 0) return;
     const held = this.#held;
     this.#held = [];
     for (const call of held) this.#serve(call);
