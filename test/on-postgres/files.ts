@@ -6,7 +6,9 @@
 export const foldersOnBoth = ["test/http", "test/hub", "test/faults", "test/e2e"];
 
 /** They share a process with others. */
-export const fastOnPostgres = ["test/http/!(body-refusals|clock-jumps|incomplete-output).test.ts"];
+export const fastOnPostgres = [
+  "test/http/!(body-refusals|clock-jumps|frame-faults|incomplete-output).test.ts",
+];
 
 /** They share the machine. */
 export const onPostgres = [
@@ -51,6 +53,8 @@ export const notOnPostgres: Record<string, string> = {
   "test/http/body-refusals.test.ts": "bodies are refused before the database is asked",
   "test/http/clock-jumps.test.ts":
     "about the system's clock; with PostgreSQL hubs go by that of the database",
+  "test/http/frame-faults.test.ts":
+    "lets the hub's own clock pass; with PostgreSQL hubs go by that of the database, and frame-routes asks the same of both",
   "test/http/incomplete-output.test.ts": "shortens files of outputs, which are rows in PostgreSQL",
   "test/hub/browser-client.test.ts": "about the client",
   "test/hub/completion.test.ts": "about the command line",
