@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { certView } from "../../contract/shapes/trust-view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 
@@ -9,7 +9,7 @@ export type Cert = z.infer<typeof certView>;
 export const certDueMs = 30 * 86_400_000;
 
 export async function readCerts(): Promise<Cert[]> {
-  return (await callHub(routes.listCerts, {})).body;
+  return (await callHub(pageRoutes.listCerts, {})).body;
 }
 
 /** The certificates in use that expire soon. One that its holder has replaced by a newer one does not count. */

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { tokenRequest } from "../../contract/shapes/admin-shapes.ts";
 import { type Role, roles } from "../../core/identity.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -28,7 +28,7 @@ export function showGiveAccess(person: Person, onDone: () => void): void {
         run: async () => {
           const body = wanted(draft.values.get());
           if (!isRight(draft, tokenRequest, body)) return "again";
-          const { token } = (await callHub(routes.createToken, { body })).body;
+          const { token } = (await callHub(pageRoutes.createToken, { body })).body;
           onDone();
           showSecret(token, body.worker_id ?? body.user_id ?? body.role);
           return undefined;

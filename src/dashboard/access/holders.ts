@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { Role } from "../../core/identity.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
@@ -24,7 +24,7 @@ export function useHolders() {
 }
 
 async function readHolders(): Promise<Holder[]> {
-  const [tokens, certs] = await Promise.all([callHub(routes.listTokens, {}), readCerts()]);
+  const [tokens, certs] = await Promise.all([callHub(pageRoutes.listTokens, {}), readCerts()]);
   const byToken = tokens.body.map(
     (token): Holder => ({
       by: "token",
@@ -49,6 +49,6 @@ async function readHolders(): Promise<Holder[]> {
 
 /** The hub refuses the token or certificate from now on. */
 export async function revokeHolder({ by, id }: Holder): Promise<void> {
-  if (by === "token") await callHub(routes.revokeToken, { params: { id } });
-  else await callHub(routes.revokeCert, { params: { serial: id } });
+  if (by === "token") await callHub(pageRoutes.revokeToken, { params: { id } });
+  else await callHub(pageRoutes.revokeCert, { params: { serial: id } });
 }

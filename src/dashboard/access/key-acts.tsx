@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { rotateRequest } from "../../contract/shapes/admin-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { ChoiceField, newDraft } from "../parts/form.tsx";
@@ -65,14 +65,14 @@ function askToRotateNow(onDone: () => void): void {
 }
 
 async function rotate(how: { emergency?: boolean; notice_sec?: number }, onDone: () => void): Promise<void> {
-  const { body } = await callHub(routes.rotateKeys, { body: rotateRequest.parse(how) });
+  const { body } = await callHub(pageRoutes.rotateKeys, { body: rotateRequest.parse(how) });
   onDone();
   showToast({ icon: "key", text: "A new key signs", note: body.key_id });
 }
 
 export function askToRevokeKey(keyId: string, onDone: () => void): void {
   const run = (now: boolean) => async () => {
-    await callHub(routes.revokeKey, { params: { id: keyId }, body: { now } });
+    await callHub(pageRoutes.revokeKey, { params: { id: keyId }, body: { now } });
     onDone();
     showToast({ icon: "block", text: "The key is revoked", note: keyId });
   };

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { keyView } from "../../contract/shapes/trust-view-shapes.ts";
 import { rotationDueMs } from "../../core/key-times.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -47,7 +47,7 @@ export function KeysPanel({ mayRotate }: { mayRotate: boolean }) {
 }
 
 async function readKeys(): Promise<Key[]> {
-  return (await callHub(routes.listKeys, {})).body.keys;
+  return (await callHub(pageRoutes.listKeys, {})).body.keys;
 }
 
 function KeyRow({ record, mayRevoke, onDone }: { record: Key; mayRevoke: boolean; onDone: () => void }) {

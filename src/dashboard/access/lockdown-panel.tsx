@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { lockdownRequest } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { countLabel, useCounts } from "../hub/counts.ts";
@@ -107,7 +107,7 @@ function askToLockDown(running: string): void {
         run: async () => {
           const body = { reason: (draft.values.get()["reason"] ?? "").trim() };
           if (!isRight(draft, lockdownRequest, body)) return "again";
-          await callHub(routes.lockDown, { body });
+          await callHub(pageRoutes.lockDown, { body });
           reloadLockdown();
           showToast({ icon: "lock", text: "The hub is locked" });
           return undefined;

@@ -1,5 +1,5 @@
 import { Fragment, useState } from "react";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { AuditCheckView } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
@@ -28,7 +28,7 @@ export function ChainCard() {
   const [refusal, setRefusal] = useState<unknown>(undefined);
   const verify = async () => {
     try {
-      await callHub(routes.verifyAudit, {});
+      await callHub(pageRoutes.verifyAudit, {});
       setRefusal(undefined);
     } catch (problem) {
       setRefusal(problem);
@@ -65,7 +65,7 @@ export function ChainCard() {
 }
 
 async function readCheck(): Promise<AuditCheckView> {
-  return (await callHub(routes.getAuditCheck, {})).body;
+  return (await callHub(pageRoutes.getAuditCheck, {})).body;
 }
 
 function ChainState({ check }: { check: AuditCheckView }) {

@@ -1,5 +1,5 @@
 import { useRef, useState } from "react";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
@@ -73,7 +73,7 @@ async function readNewest(filter: AuditFilter, known: Page | undefined): Promise
 async function readPage(filter: AuditFilter, part: { cursor?: number; after?: number } = {}): Promise<Page> {
   const search = auditSearch(filter, Date.now());
   const query = { ...search, limit: pageRows, ...part };
-  const { body, header } = await callHub(routes.searchAudit, { query });
+  const { body, header } = await callHub(pageRoutes.searchAudit, { query });
   const next = header("x-next-cursor");
   return { records: body, next: next === undefined ? undefined : Number(next) };
 }

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -24,7 +24,8 @@ export function useBlocks(workers: readonly WorkerView[]): ReadonlyMap<string, A
 }
 
 async function readBlocks(): Promise<AuditView[]> {
-  return (await callHub(routes.searchAudit, { query: { event: "WORKER_BLOCKED", limit: recordsMax } })).body;
+  return (await callHub(pageRoutes.searchAudit, { query: { event: "WORKER_BLOCKED", limit: recordsMax } }))
+    .body;
 }
 
 /** Says who blocked a worker, when and why. */

@@ -1,5 +1,5 @@
 import { useMemo, useRef } from "react";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
@@ -31,7 +31,7 @@ export function useLoadHistories(workers: readonly WorkerView[]): ReadonlyMap<st
 }
 
 async function readHistories(): Promise<[string, Sample[]][]> {
-  const { body } = await callHub(routes.listWorkers, { query: { samples: samplesShown } });
+  const { body } = await callHub(pageRoutes.listWorkers, { query: { samples: samplesShown } });
   return body.map(({ id, metrics }) => [id, metrics]);
 }
 

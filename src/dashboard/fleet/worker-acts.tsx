@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { plural } from "../parts/format.ts";
@@ -10,7 +10,7 @@ export async function drain(worker: WorkerView, onDone: () => void): Promise<voi
   const { id } = worker;
   const runs = worker.current_jobs ?? 0;
   try {
-    await callHub(routes.drainWorker, { params: { id } });
+    await callHub(pageRoutes.drainWorker, { params: { id } });
     onDone();
     showToast({
       icon: "drain",
@@ -28,7 +28,7 @@ export async function drain(worker: WorkerView, onDone: () => void): Promise<voi
 
 export async function undrain({ id }: WorkerView, onDone: () => void): Promise<void> {
   try {
-    await callHub(routes.undrainWorker, { params: { id } });
+    await callHub(pageRoutes.undrainWorker, { params: { id } });
     onDone();
     showToast({ icon: "active", text: `${id} works again` });
   } catch (error) {
@@ -38,7 +38,7 @@ export async function undrain({ id }: WorkerView, onDone: () => void): Promise<v
 
 export async function unblock({ id }: WorkerView, onDone: () => void): Promise<void> {
   try {
-    await callHub(routes.unblockWorker, { params: { id } });
+    await callHub(pageRoutes.unblockWorker, { params: { id } });
     onDone();
     showToast({ icon: "active", text: `${id} may work again` });
   } catch (error) {
@@ -78,7 +78,7 @@ export function askToBlock(worker: WorkerView, onDone: () => void): void {
         label: `Block ${id}`,
         tone: "alarm",
         run: async () => {
-          await callHub(routes.blockWorker, { params: { id } });
+          await callHub(pageRoutes.blockWorker, { params: { id } });
           onDone();
           showToast({ icon: "block", text: `${id} is blocked` });
         },
@@ -96,7 +96,7 @@ export function askToRemove({ id }: WorkerView, onDone: () => void): void {
         label: `Remove ${id}`,
         tone: "alarm",
         run: async () => {
-          await callHub(routes.removeWorker, { params: { id } });
+          await callHub(pageRoutes.removeWorker, { params: { id } });
           onDone();
           showToast({ icon: "check", text: `${id} is removed` });
         },

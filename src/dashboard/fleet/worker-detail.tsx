@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -160,7 +160,7 @@ function RunningJobs({ worker, now }: { worker: WorkerView; now: number }) {
     `running on ${id}`,
     async () =>
       (
-        await callHub(routes.listJobs, {
+        await callHub(pageRoutes.listJobs, {
           query: { worker_id: id, status: ["assigned", "running"], limit: jobsShown },
         })
       ).body,

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { isTrustedState } from "../../core/key-times.ts";
 import { readCerts } from "../access/certs.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -9,9 +9,10 @@ import { callHub } from "../hub/call-hub.ts";
  */
 export async function makeWorkerFile({ name, url }: { name: string; url: string }): Promise<string> {
   // Calls that can be refused come before the token, so that a refusal leaves no unused token.
-  const { keys } = (await callHub(routes.listKeys, {})).body;
+  const { keys } = (await callHub(pageRoutes.listKeys, {})).body;
   const authority = url.startsWith("https:") ? await findAuthority() : null;
-  const { token } = (await callHub(routes.createToken, { body: { role: "worker", worker_id: name } })).body;
+  const { token } = (await callHub(pageRoutes.createToken, { body: { role: "worker", worker_id: name } }))
+    .body;
   const trusted = keys.filter(({ status }) => isTrustedState(status));
   // A JSON string is a YAML string too, whatever it contains.
   return [
@@ -30,7 +31,7 @@ export async function makeWorkerFile({ name, url }: { name: string; url: string 
 /** The hub's own authority; null if the hub presents a certificate of another one. */
 async function findAuthority(): Promise<string | null> {
   const certs = await readCerts();
-  const settings = (await callHub(routes.listSettings, {})).body;
+  const settings = (await callHub(pageRoutes.listSettings, {})).body;
   const hasOwn = settings.every(({ name, value }) => name !== "WRIT_TLS_CERT" || value === null);
   return hasOwn ? (certs.find(({ kind }) => kind === "authority")?.certificate ?? null) : null;
 }

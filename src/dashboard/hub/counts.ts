@@ -1,5 +1,5 @@
 import type { JobCounts, ListFilter } from "../../contract/list-query.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { countText } from "../parts/format.ts";
 import { callHub } from "./call-hub.ts";
 import { useQuery } from "./use-query.ts";
@@ -28,7 +28,7 @@ export function useCounts(): Counts | undefined {
  * The same for the jobs that a filter finds. `key` stands for the filter, whose relative times count from each request.
  */
 export function useCountsOf(key: string, filter: () => CountFilter): Counts | undefined {
-  const load = async () => (await callHub(routes.countJobs, { query: filter() })).body;
+  const load = async () => (await callHub(pageRoutes.countJobs, { query: filter() })).body;
   const isTimed = filter().since !== undefined || filter().until !== undefined;
   return useQuery(`counts ${key}`, load, {
     everyMs: isTimed ? timedMs : everyMs,

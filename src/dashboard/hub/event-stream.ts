@@ -1,6 +1,6 @@
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { refusalOf } from "../../contract/routes/read-answer.ts";
 import { apiPrefix } from "../../contract/routes/route.ts";
-import { routes } from "../../contract/routes/routes.ts";
 import type { HubPart, LiveEvent } from "../../contract/shapes/view-shapes.ts";
 import { parseSse } from "../../runtime/http/sse.ts";
 import { sessionHeaders } from "./session.ts";
@@ -29,7 +29,7 @@ export async function readEvents(options: {
 }): Promise<void> {
   const silence = new AbortController();
   const position: Record<string, string> = options.lastId === null ? {} : { "Last-Event-ID": options.lastId };
-  const response = await fetch(`${apiPrefix}${routes.streamEvents.path}?hub=true`, {
+  const response = await fetch(`${apiPrefix}${pageRoutes.streamEvents.path}?hub=true`, {
     headers: { ...sessionHeaders(), ...position },
     cache: "no-store",
     signal: AbortSignal.any([options.signal, silence.signal]),

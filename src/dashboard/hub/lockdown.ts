@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { LockdownView } from "../../contract/shapes/audit-shapes.ts";
 import { callHub } from "./call-hub.ts";
 import { Store, useStore } from "./store.ts";
@@ -22,5 +22,5 @@ export function reloadLockdown(): void {
 }
 
 async function readLockdown(): Promise<LockdownView> {
-  return (await callHub(routes.getLockdown, {})).body;
+  return (await callHub(pageRoutes.getLockdown, {})).body;
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { callRoute } from "../../contract/routes/call-route.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { identityView } from "../../contract/shapes/trust-view-shapes.ts";
 import { hasCode, WritError } from "../../core/errors.ts";
 import { Store, useStore } from "./store.ts";
@@ -155,7 +155,7 @@ export async function signIn(token: string): Promise<void> {
 async function openSession(by: { token: string } | { code: string }): Promise<void> {
   isSigningIn = true;
   try {
-    const { body } = await callRoute(sendPlain, routes.createSession, { body: by });
+    const { body } = await callRoute(sendPlain, pageRoutes.createSession, { body: by });
     change({ state: "in", person: body }, { isHere: true });
   } finally {
     isSigningIn = false;
@@ -165,7 +165,7 @@ async function openSession(by: { token: string } | { code: string }): Promise<vo
 export async function signOut(): Promise<void> {
   const id = sessionId();
   try {
-    await callRoute(sendPlain, routes.removeSession, { headers: sessionHeaders() });
+    await callRoute(sendPlain, pageRoutes.removeSession, { headers: sessionHeaders() });
   } catch (error) {
     if (!hasCode(error, "UNAUTHENTICATED")) throw error;
     refused(error, id);

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import { callHub } from "./call-hub.ts";
 import { type Query, useQuery } from "./use-query.ts";
@@ -15,7 +15,7 @@ export function useStatistics(
   { maySee, tenant, type }: { maySee: boolean; tenant?: string | undefined; type?: string | undefined },
 ): Query<StatisticsView | null> {
   const query = { range, tenant_id: tenant, type };
-  const load = async () => (maySee ? (await callHub(routes.readStatistics, { query })).body : null);
+  const load = async () => (maySee ? (await callHub(pageRoutes.readStatistics, { query })).body : null);
   return useQuery(maySee ? `statistics ${range} ${tenant ?? ""} ${type ?? ""}` : "no statistics", load, {
     everyMs: idleMs,
     whenMs: busyMs,

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { callHub } from "./call-hub.ts";
 import { useQuery } from "./use-query.ts";
 
@@ -12,6 +12,6 @@ export function useTenants(maySee: boolean) {
 }
 
 async function readQuotas() {
-  const { body } = await callHub(routes.listQuotas, {});
+  const { body } = await callHub(pageRoutes.listQuotas, {});
   return [...body].sort((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1));
 }

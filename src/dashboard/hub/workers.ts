@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
 import { plural } from "../parts/format.ts";
 import { callHub } from "./call-hub.ts";
@@ -24,7 +24,7 @@ export function useWorkers(maySee: boolean, { isLoadShown = false } = {}): Query
 }
 
 async function loadWorkers(): Promise<WorkerView[]> {
-  return (await callHub(routes.listWorkers, { query: { samples: 1 } })).body;
+  return (await callHub(pageRoutes.listWorkers, { query: { samples: 1 } })).body;
 }
 
 /** Of a worker that was blocked after it left or before it registered, the hub knows only the name. */

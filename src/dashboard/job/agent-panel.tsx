@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { buildRequest } from "../../contract/routes/build-request.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 import { messageTool } from "../../core/jobs/agent-use.ts";
 import { diffPath } from "../../core/jobs/diff-path.ts";
@@ -92,7 +92,7 @@ function useDiff({ id, agent, output_files }: JobView): string | undefined {
   const { data } = useQuery(`diff ${id} ${file?.sha256 ?? ""}`, async () => {
     if (file === undefined || (file.size ?? 0) > diffCharsMax) return "";
     const { object_key: key, folder_id } = file;
-    const { path } = buildRequest(routes.getArtifact, { params: { id, key }, query: { folder_id } });
+    const { path } = buildRequest(pageRoutes.getArtifact, { params: { id, key }, query: { folder_id } });
     const response = await fetch(path, { headers: sessionHeaders() });
     return response.ok ? await response.text() : "";
   });

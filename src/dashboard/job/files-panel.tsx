@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { buildRequest } from "../../contract/routes/build-request.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { ArtifactList } from "../../contract/shapes/storage-shapes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { imageTypeOf } from "../../core/text/image-type.ts";
@@ -25,7 +25,7 @@ export function FilesPanel({ job }: { job: JobView }) {
   const [hasAll, setHasAll] = useState(false);
   const { data, error, at, reload } = useQuery(`files ${id} ${output_files.length}`, async () => {
     if (output_files.length === 0) return [];
-    return (await callHub(routes.listArtifacts, { params: { id } })).body.files;
+    return (await callHub(pageRoutes.listArtifacts, { params: { id } })).body.files;
   });
   if (output_files.length === 0) return null;
   const files = data ?? [];
@@ -106,5 +106,5 @@ function nameOf({ object_key }: File): string {
 /** A preview is a redirect within this hub, or to the object store that the page's policy names. */
 function filePath(id: string, { folder_id, object_key }: File, isPreview: boolean): string {
   const query = isPreview ? { folder_id, preview: true } : { folder_id };
-  return buildRequest(routes.getArtifact, { params: { id, key: object_key }, query }).path;
+  return buildRequest(pageRoutes.getArtifact, { params: { id, key: object_key }, query }).path;
 }

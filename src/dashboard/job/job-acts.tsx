@@ -1,6 +1,6 @@
 import { useRef } from "react";
 import { commandOf } from "../../contract/kinds.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { isEnded } from "../../core/jobs/job.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -107,7 +107,7 @@ function askToCancel(job: JobView, onDone: () => void): void {
         label: "Cancel the job",
         tone: "alarm",
         run: async () => {
-          await callHub(routes.cancelJob, { params: { id: job.id } });
+          await callHub(pageRoutes.cancelJob, { params: { id: job.id } });
           showToast({
             icon: "stop",
             text: `Cancelling ${job.type}`,
@@ -142,7 +142,7 @@ function askToRetry(job: JobView, onDone: () => void): void {
         label: "Retry",
         tone: "main",
         run: async () => {
-          await callHub(routes.retryJob, { params: { id: job.id } });
+          await callHub(pageRoutes.retryJob, { params: { id: job.id } });
           showToast({ icon: "retry", text: "Back in the queue", note: "It starts when a slot is free." });
           onDone();
         },

@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 import { commandOf } from "../../contract/kinds.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { WritError } from "../../core/errors.ts";
@@ -101,9 +101,11 @@ function Neighbours({ id }: { id: string }) {
 
 async function readJob(id: string): Promise<Read> {
   const params = { id };
-  const { body: job } = await callHub(routes.getJob, { params });
+  const { body: job } = await callHub(pageRoutes.getJob, { params });
   const [why, events] = await Promise.all([
-    job.status === "pending" ? callHub(routes.explainJob, { params }).then(({ body }) => body) : undefined,
+    job.status === "pending"
+      ? callHub(pageRoutes.explainJob, { params }).then(({ body }) => body)
+      : undefined,
     readJobEvents(id),
   ]);
   return { job, why, events };

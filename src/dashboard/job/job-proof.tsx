@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { WritError } from "../../core/errors.ts";
 import { isActive, isEnded } from "../../core/jobs/job.ts";
@@ -177,12 +177,12 @@ async function checkProof(job: JobView): Promise<Checked> {
   const proof = webProof();
   if (proof === null) return { state: "cannot" };
   if (job.attempt === 0) return { state: "none" };
-  const bundle = await callHub(routes.getReceipt, { params: { id: job.id } }).catch((error) => {
+  const bundle = await callHub(pageRoutes.getReceipt, { params: { id: job.id } }).catch((error) => {
     if (error instanceof WritError && error.code === "NOT_FOUND") return null;
     throw error;
   });
   if (bundle === null) return { state: "none" };
-  const { keys } = (await callHub(routes.listKeys, {})).body;
+  const { keys } = (await callHub(pageRoutes.listKeys, {})).body;
   const { body } = bundle;
   const outputs = {
     stdout: await hashOutput(job, "stdout", body.attempt),

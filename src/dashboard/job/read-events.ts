@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { EventView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 
@@ -14,7 +14,7 @@ export async function readJobEvents(jobId: string): Promise<readonly EventView[]
   const events = known.jobId === jobId ? [...known.events] : [];
   for (let page = 0; page < pagesMax; page++) {
     const query = { after: events.at(-1)?.seq ?? 0, limit: pageEvents };
-    const { body } = await callHub(routes.listJobEvents, { params: { id: jobId }, query });
+    const { body } = await callHub(pageRoutes.listJobEvents, { params: { id: jobId }, query });
     events.push(...body);
     if (body.length < pageEvents) break;
   }

@@ -1,5 +1,5 @@
 import type { BulkFilter } from "../../contract/list-query.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { countText, plural } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";
@@ -20,7 +20,7 @@ type Context = {
 /** Asks the hub how many jobs match, shows the number, and acts when the person confirms. */
 export async function askBulk(act: Act, target: Target, context: Context): Promise<void> {
   try {
-    const { body } = await callHub(routes.changeJobs, {
+    const { body } = await callHub(pageRoutes.changeJobs, {
       body: { act, ...wireTarget(target), dry_run: true },
     });
     askFirst(bulkQuestion(act, target, { can: body.matched, more: body.more, ...context }));
@@ -74,7 +74,9 @@ function bulkQuestion(act: Act, target: Target, { can, left, more, onDone }: Cou
               label: "ids" in target ? `${verb} ${countText(can)}` : `${verb} all ${countText(can)}`,
               tone: act === "retry" ? ("main" as const) : ("alarm" as const),
               run: async () => {
-                const { body } = await callHub(routes.changeJobs, { body: { act, ...wireTarget(target) } });
+                const { body } = await callHub(pageRoutes.changeJobs, {
+                  body: { act, ...wireTarget(target) },
+                });
                 onDone();
                 showToast({
                   icon: act === "retry" ? "retry" : "stop",

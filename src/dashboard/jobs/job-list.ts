@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { JobSummary } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { type Changes, onChanges } from "../hub/live-feed.ts";
@@ -120,13 +120,13 @@ export class JobList {
 
   async #readPage(which: { cursor?: string | undefined; ids?: string[] }): Promise<Page> {
     const query = { ...hubFilter(this.#filter, Date.now()), until: this.#until, limit: pageRows, ...which };
-    const { body, header } = await callHub(routes.listJobs, { query });
+    const { body, header } = await callHub(pageRoutes.listJobs, { query });
     return { rows: body, next: header("x-next-cursor"), lastSeq: Number(header("x-last-event-id")) };
   }
 
   /** Rows by their ids, whether or not they still fit the filter. */
   async #readRows(ids: string[]): Promise<ReadRows> {
-    const { body, header } = await callHub(routes.listJobs, { query: { ids, limit: ids.length } });
+    const { body, header } = await callHub(pageRoutes.listJobs, { query: { ids, limit: ids.length } });
     return { rows: body, lastSeq: Number(header("x-last-event-id")) };
   }
 

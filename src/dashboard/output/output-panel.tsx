@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "react";
 import { buildRequest } from "../../contract/routes/build-request.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { isEnded } from "../../core/jobs/job.ts";
 import { type OutputStream, outputStreams } from "../../core/jobs/output-stream.ts";
@@ -123,7 +123,7 @@ function hasFailed({ status, attempt, fail_code, fail_history }: JobView): boole
 }
 
 function outputPath(id: string, { stream, attempt }: { stream: OutputStream; attempt: number }): string {
-  return buildRequest(routes.readOutput, { params: { id, stream }, query: { attempt } }).path;
+  return buildRequest(pageRoutes.readOutput, { params: { id, stream }, query: { attempt } }).path;
 }
 
 function StreamChoice({ job, shown, attempt }: { job: JobView; shown: Shown; attempt: number }) {

@@ -1,5 +1,5 @@
 import { buildRequest } from "../../contract/routes/build-request.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { isActive } from "../../core/jobs/job.ts";
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -163,7 +163,7 @@ export class OutputSource {
 
   async #isRunning(): Promise<boolean> {
     const { jobId: id, attempt } = this.#wanted;
-    const { body: job } = await callHub(routes.getJob, { params: { id } });
+    const { body: job } = await callHub(pageRoutes.getJob, { params: { id } });
     return job.attempt === attempt && isActive(job.status);
   }
 
@@ -192,7 +192,7 @@ export class OutputSource {
     headers: Record<string, string> = {},
   ): Promise<Response> {
     const { jobId: id, stream, attempt } = this.#wanted;
-    const { path } = buildRequest(routes.readOutput, {
+    const { path } = buildRequest(pageRoutes.readOutput, {
       params: { id, stream },
       query: { ...query, attempt },
     });

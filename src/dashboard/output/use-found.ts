@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "react";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useStore } from "../hub/store.ts";
@@ -78,7 +78,7 @@ async function searchAll(
   while (!signal.aborted && offsets.length < foundMax) {
     try {
       const query = { q: search, attempt, from, ignore_case: true };
-      const { body } = await callHub(routes.searchOutput, { params: { id, stream }, query });
+      const { body } = await callHub(pageRoutes.searchOutput, { params: { id, stream }, query });
       offsets.push(...body.offsets);
       const isDone = body.next === null || offsets.length >= foundMax;
       onFound({ offsets: [...offsets], isDone });

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useNow } from "../hub/clock.ts";
@@ -75,7 +75,7 @@ export function RecentFailures() {
     "recent failures",
     async () =>
       (
-        await callHub(routes.listJobs, {
+        await callHub(pageRoutes.listJobs, {
           query: { status: ["failed", "quarantined"], fail_code: "!CANCELLED", limit: shownMax },
         })
       ).body,

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { type Counts, countLabel } from "../hub/counts.ts";
@@ -86,7 +86,7 @@ type LongWaits = { count: number; isMore: boolean };
 function useLongWaits(): LongWaits {
   const load = async (): Promise<LongWaits> => {
     const query = { status: ["waiting" as const], until: Date.now() - longMs, count: true, limit: lookedMax };
-    const { body, header } = await callHub(routes.listJobs, { query });
+    const { body, header } = await callHub(pageRoutes.listJobs, { query });
     const total = header("x-total-count") ?? "0";
     const early = body.filter(({ run_at }) => run_at > Date.now() - longMs).length;
     return { count: Math.max(0, Number.parseInt(total, 10) - early), isMore: total.endsWith("+") };

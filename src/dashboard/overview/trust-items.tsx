@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { rotationDueMs } from "../../core/key-times.ts";
 import { certsDue, readCerts } from "../access/certs.ts";
 import { callHub } from "../hub/call-hub.ts";
@@ -19,7 +19,7 @@ export function useTrustItems({ administer, administerHub }: ReturnType<typeof m
 }
 
 function useKeysDue(maySee: boolean): Item[] {
-  const load = async () => (maySee ? (await callHub(routes.listKeys, {})).body.keys : []);
+  const load = async () => (maySee ? (await callHub(pageRoutes.listKeys, {})).body.keys : []);
   const now = useNow();
   const active = useQuery(maySee ? "keys" : "no keys", load, { everyMs: 60_000 }).data?.find(
     ({ status }) => status === "active",
@@ -93,7 +93,7 @@ function certRow(certs: ReturnType<typeof certsDue>, now: number): Item[] {
 
 function useAlertChannels(maySee: boolean): Item[] {
   const load = async () =>
-    maySee ? (await callHub(routes.getLockdown, {})).body.alert_channels : ["unknown"];
+    maySee ? (await callHub(pageRoutes.getLockdown, {})).body.alert_channels : ["unknown"];
   const channels = useQuery(maySee ? "alert channels" : "no alert channels", load, { everyMs: 60_000 }).data;
   if (channels === undefined || channels.length > 0) return [];
   return [

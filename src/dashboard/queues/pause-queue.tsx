@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { isRight, newDraft, TextField } from "../parts/form.tsx";
 import { askFirst } from "../shell/confirm.tsx";
@@ -7,7 +7,7 @@ import { showToast } from "../shell/toasts.tsx";
 /** A pause can be undone, so it happens at once. It holds a type for all tenants. */
 export async function setPaused(type: string, paused: boolean, onDone: () => void): Promise<void> {
   try {
-    await callHub(routes.setQueuePaused, { params: { type }, body: { paused } });
+    await callHub(pageRoutes.setQueuePaused, { params: { type }, body: { paused } });
     onDone();
     showToast({
       icon: paused ? "pause" : "active",
@@ -37,7 +37,7 @@ export function askToPauseType(onDone: () => void): void {
         tone: "main",
         run: async () => {
           const type = (draft.values.get()["type"] ?? "").trim();
-          if (!isRight(draft, routes.setQueuePaused.params, { type })) return "again";
+          if (!isRight(draft, pageRoutes.setQueuePaused.params, { type })) return "again";
           await setPaused(type, true, onDone);
           return undefined;
         },

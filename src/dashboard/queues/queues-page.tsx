@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";
@@ -65,7 +65,7 @@ export function QueuesPage() {
 
 /** In an order that does not depend on the counts, so that no row moves under the pointer. */
 async function readQueues(): Promise<Queue[]> {
-  const { body } = await callHub(routes.listQueues, {});
+  const { body } = await callHub(pageRoutes.listQueues, {});
   // A type that is paused and has no jobs belongs to no tenant; those come last.
   const key = ({ tenant_id, type }: Queue) => `${tenant_id === null ? "1" : "0"} ${tenant_id ?? ""} ${type}`;
   return [...body].sort((a, b) => (key(a) < key(b) ? -1 : 1));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { quotaLimits, quota as quotaShape, type tenantQuota } from "../../contract/shapes/admin-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { isRight, newDraft, TextField } from "../parts/form.tsx";
@@ -23,7 +23,7 @@ export const limitLabels: Record<keyof Quota, { label: string; short: string }> 
 const defaultLimits: Partial<Record<keyof Quota, string>> = { max_queues: "10000", max_schedules: "1000" };
 
 /** The tenant's name is checked with the limits, so that each field shows its own problem at once. */
-const wantedShape = z.object({ tenant_id: routes.putQuota.params.shape.id, ...quotaShape.shape });
+const wantedShape = z.object({ tenant_id: pageRoutes.putQuota.params.shape.id, ...quotaShape.shape });
 
 /** Reads and changes the limits of a tenant; null asks for its name too. */
 export function askForQuota(tenant: z.infer<typeof tenantQuota> | null, onDone: () => void): void {
@@ -60,7 +60,7 @@ export function askForQuota(tenant: z.infer<typeof tenantQuota> | null, onDone: 
         run: async () => {
           const { tenant_id: tenantId, ...limits } = wanted(draft.values.get());
           if (!isRight(draft, wantedShape, { tenant_id: tenantId, ...limits })) return "again";
-          await callHub(routes.putQuota, { params: { id: tenantId }, body: limits });
+          await callHub(pageRoutes.putQuota, { params: { id: tenantId }, body: limits });
           onDone();
           showToast({ icon: "check", text: `The quota of ${tenantId} is set` });
           return undefined;

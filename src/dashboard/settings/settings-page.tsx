@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { shownSetting } from "../../contract/shapes/admin-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useHealth } from "../hub/health.ts";
@@ -28,7 +28,7 @@ export function SettingsPage() {
   const version = useHealth()?.version;
   const { data, error, at, reload } = useQuery(
     "settings",
-    async () => (await callHub(routes.listSettings, {})).body,
+    async () => (await callHub(pageRoutes.listSettings, {})).body,
   );
   const shown = data?.filter(
     ({ name, from }) => name.toLowerCase().includes(words) && (!onlyChanged || from !== "default"),

@@ -1,4 +1,4 @@
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { reloadLockdown } from "../hub/lockdown.ts";
 import { askFirst } from "./confirm.tsx";
@@ -22,7 +22,7 @@ export function askToLift(tenantId: string | null): void {
         label: "Lift it",
         tone: "main",
         run: async () => {
-          await callHub(routes.liftLockdown, { query: tenantId === null ? {} : { tenant_id: tenantId } });
+          await callHub(pageRoutes.liftLockdown, { query: tenantId === null ? {} : { tenant_id: tenantId } });
           reloadLockdown();
           showToast({ icon: "check", text: "The lockdown is lifted", note: "Recorded in the audit trail." });
         },

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useStore } from "../hub/store.ts";
@@ -121,7 +121,7 @@ function useFoundJobs(words: string): Choice[] {
   const { data } = useQuery(`palette ${words}`, async () => {
     const read = readWords(words);
     const query = words === "" ? {} : read.id === undefined ? { q: words.slice(0, 100) } : { id: read.id };
-    return (await callHub(routes.listJobs, { query: { ...query, limit: 5 } })).body;
+    return (await callHub(pageRoutes.listJobs, { query: { ...query, limit: 5 } })).body;
   });
   return (data ?? []).map((job) => {
     const state = shownState(job);

@@ -1,6 +1,6 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { kindNames, type RunKind } from "../../contract/kinds.ts";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { defaultTenant } from "../../core/identity.ts";
 import { executionLocations } from "../../core/jobs/document.ts";
@@ -66,7 +66,7 @@ function useSubmit(draft: Draft) {
       return;
     }
     try {
-      const { body: accepted } = await callHub(routes.submitJob, { body: body as { type: string } });
+      const { body: accepted } = await callHub(pageRoutes.submitJob, { body: body as { type: string } });
       showToast({ icon: "check", text: "Accepted and durable", note: accepted.id });
       go(`/jobs/${accepted.id}`);
     } catch (error) {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { routes } from "../../contract/routes/routes.ts";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { shortId } from "../parts/format.ts";
@@ -16,7 +16,7 @@ export function SubmitPage() {
   const [error, setError] = useState<unknown>(undefined);
   useEffect(() => {
     if (from === null) return;
-    callHub(routes.getJob, { params: { id: from } }).then(({ body }) => {
+    callHub(pageRoutes.getJob, { params: { id: from } }).then(({ body }) => {
       setSource(body);
       setDraft(withMoreMemory(body));
     }, setError);

@@ -1,6 +1,6 @@
 import type { z } from "zod";
+import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import { apiPrefix } from "../../contract/routes/route.ts";
-import { routes } from "../../contract/routes/routes.ts";
 import type { inputs } from "../../contract/shapes/file-shapes.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { bytesText } from "../parts/format.ts";
@@ -27,7 +27,7 @@ export async function uploadInput(file: File): Promise<InputFile> {
   const bytes = await file.arrayBuffer();
   const sha256 = hex(await crypto.subtle.digest("SHA-256", bytes));
   const place = { folderId, objectKey: sha256 };
-  const { body } = await callHub(routes.presignFiles, {
+  const { body } = await callHub(pageRoutes.presignFiles, {
     body: [{ ...place, method: "PUT", size: file.size, sha256 }],
   });
   await put(body.urls[0]!, bytes, file.name);
