@@ -1,58 +1,31 @@
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { WritError } from "../core/errors.ts";
 import type { Ids } from "../core/ids.ts";
 import { type Clock, systemClock } from "../runtime/clock/clock.ts";
-import { type SteadyClock, steadyClock } from "../runtime/clock/steady-clock.ts";
+import { steadyClock } from "../runtime/clock/steady-clock.ts";
 import type { Failpoint } from "../runtime/failpoint.ts";
 import type { FileLock } from "../runtime/files/file-lock.ts";
 import { openLogger } from "../runtime/log/logger.ts";
-import { type Service, startAll, stopAll, together } from "../runtime/service.ts";
+import { startAll, stopAll } from "../runtime/service.ts";
 import { hasMacKey } from "../signing/key-files.ts";
 import { DatabaseInUse } from "../store/database/database-in-use.ts";
 import type { HubSeat } from "../store/database/hub-seat.ts";
-import { openChannels } from "./alerts/channels.ts";
-import { createDigest } from "./alerts/digest.ts";
-import { createOutageWatch } from "./alerts/outage-watch.ts";
-import { createResponder } from "./alerts/responder.ts";
-import { createSender } from "./alerts/sender.ts";
-import { createTroubleWatch } from "./alerts/trouble-watch.ts";
-import { createWatchListReader } from "./alerts/watch-list.ts";
-import { createSealer } from "./audit/sealer.ts";
 import { certificateRequest } from "./certs/certificate-request.ts";
-import { type HubTls, openHubTls } from "./certs/hub-tls.ts";
-import { noteAddressLimit } from "./connections/note-address-limit.ts";
+import { openHubTls } from "./certs/hub-tls.ts";
 import { checkHistory, readHistory, refuseOtherKeys } from "./database/database-history.ts";
 import { planMigration, takeSeat } from "./database/open-database.ts";
 import type { HubDeps } from "./deps.ts";
 import { clearLeftovers } from "./home/clear-leftovers.ts";
 import { applyQuotas, ensureAdminToken, prepareHome } from "./home/first-start.ts";
-import { lockHome, removeHubFile, writeHubFile } from "./home/home-lock.ts";
-import { createFilesWarning, separateFilesWarning } from "./home/separate-files.ts";
-import { createApp } from "./http/app.ts";
-import { OpenBodies } from "./http/bodies/open-bodies.ts";
-import { createListener } from "./http/listener.ts";
-import { HttpServer } from "./http/server.ts";
-import { OpenStreams } from "./http/streams/open-streams.ts";
-import { OpenWires } from "./http/wire/open-wires.ts";
-import { unlessLeadLost, whileLeading } from "./leadership.ts";
+import { lockHome } from "./home/home-lock.ts";
+import { separateFilesWarning } from "./home/separate-files.ts";
+import { hubServices } from "./hub-services.ts";
 import type { OnProgress } from "./migrate/copy-parts.ts";
 import { takeOverAtStart } from "./migrate/take-over-at-start.ts";
 import { openDeps } from "./open-deps.ts";
+import { openPorts } from "./open-ports.ts";
 import { recover } from "./recover.ts";
-import { RpcServer } from "./rpc/server.ts";
-import { createCertWatch } from "./services/cert-watch.ts";
-import { createClockWatch, followDatabase } from "./services/clock-watch.ts";
-import { createKeyWatch } from "./services/key-watch.ts";
-import { createLookAround, createMakeUp, createReaper } from "./services/reaper.ts";
-import { createScheduleClock } from "./services/schedule-clock.ts";
-import { createScheduler } from "./services/scheduler.ts";
-import { createFileCleaner } from "./services/storage/file-cleaner.ts";
-import { createOutputCompactor } from "./services/storage/output-compactor.ts";
-import { createRetention } from "./services/storage/retention.ts";
-import { createStorage } from "./services/storage/storage.ts";
-import { createStoreCheck } from "./services/store-check.ts";
-import { createStoreWatch } from "./services/store-watch.ts";
+import { followDatabase } from "./services/clock-watch.ts";
 import { type HubSettings, loadHubSettings, placesOf } from "./settings/settings.ts";
 
 export { startForwarding } from "./forward/start-forwarding.ts";
@@ -179,128 +152,4 @@ async function checkObjects({ objects, failures }: HubDeps): Promise<void> {
     const details = error instanceof WritError ? error.details : undefined;
     failures.error(error, "files cannot be stored at present", { details });
   }
-}
-
-type Ports = {
-  http: HttpServer;
-  wires: OpenWires;
-  rpc: RpcServer;
-  streams: OpenStreams;
-  bodies: OpenBodies;
-};
-
-function openPorts(deps: HubDeps, { own, given, clientAuthorities }: HubTls): Ports {
-  const streams = new OpenStreams(deps.clock, (error) =>
-    deps.failures.error(error, "an open stream could not be checked"),
-  );
-  const bodies = new OpenBodies(deps.clock, (error) =>
-    deps.failures.error(error, "an unfinished body could not be checked"),
-  );
-  const httpDeps = { ...deps, streams, bodies };
-  const app = createApp(httpDeps);
-  const listener = createListener(httpDeps, app);
-  const wires = new OpenWires(httpDeps, app);
-  const onAddressLimit = noteAddressLimit(deps, "HTTP");
-  const http = new HttpServer(listener, { ...deps, onAddressLimit, upgrades: wires }, given ?? own);
-  const rpc = new RpcServer(deps, { pair: own, clientAuthorities });
-  return { http, wires, rpc, streams, bodies };
-}
-
-/** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
-function hubServices(
-  deps: HubDeps,
-  parts: Ports & { tls: HubTls; osUser: string; clock: SteadyClock },
-): Service[] {
-  const { http, wires, rpc, streams, bodies, tls, osUser, clock } = parts;
-  const lead = (service: Service): Service =>
-    whileLeading(
-      deps.leadership,
-      service,
-      unlessLeadLost((error) =>
-        deps.failures.error(error, "a service of the leader could not start or stop", {
-          service: service.name,
-        }),
-      ),
-    );
-  const channels = openChannels(deps.settings, deps.clock);
-  return [
-    // First: other services ask it how far the log reaches.
-    deps.feed,
-    // Stops after everything that writes events, so that its last signed head covers them all.
-    lead(createSealer(deps)),
-    createStoreWatch(deps, channels),
-    ...(channels.length === 0 ? [] : [createOutageWatch(deps, channels)]),
-    createClockWatch(deps, clock),
-    // Stops after everything that moves jobs, and writes what it has counted.
-    deps.statistics,
-    // Stops after everything that records spans, and sends the last of them.
-    deps.telemetry,
-    lead(createScheduler(deps)),
-    createScheduleClock(deps),
-    lead(createRetention(deps)),
-    createStorage(deps),
-    createOutputCompactor(deps),
-    lead(createFileCleaner(deps)),
-    createKeyWatch(deps),
-    // Before the ports: its first position in the log is the present end.
-    lead(createResponder({ ...deps, channels })),
-    ...createSender(deps, channels).map(lead),
-    createWatchListReader(deps),
-    // Before the ports, for the same reason.
-    ...(deps.mqtt === null ? [] : [lead(deps.mqtt)]),
-    ...(channels.some(({ name }) => name === "smtp") ? [lead(createDigest(deps))] : []),
-    // Stops after the ports, and records its counts.
-    deps.refusals,
-    // Stops after the ports, and checks the receipts that have arrived.
-    deps.receipts,
-    // Stops after the ports, and writes when each worker last called.
-    deps.signsOfLife,
-    bodies,
-    // These stop at the same time: each gives its open calls the same few seconds.
-    together("ports", [http, wires, rpc]),
-    // Workers can reconnect only now, and have one lease to do so.
-    lead(createReaper(deps)),
-    createMakeUp(deps),
-    createLookAround(deps),
-    ...(channels.length === 0 ? [] : [lead(createTroubleWatch({ ...deps, channels }))]),
-    // These end calls that would stay open for ever, so they stop before the ports wait for open calls.
-    streams,
-    deps.dispatcher,
-    createCertWatch({ ...deps, osUser, http, rpc }, tls),
-    ...storeCheck(deps),
-    createFilesWarning(deps),
-    // Announces where the hub can be reached: the last to start, the first to stop.
-    announcement(deps, { http, rpc }),
-  ];
-}
-
-/** A server checks its own files. */
-function storeCheck(deps: HubDeps): Service[] {
-  const { database } = placesOf(deps.home, deps.settings);
-  return database.kind === "file" ? [createStoreCheck(deps, database.path)] : [];
-}
-
-function announcement(
-  { home, version, clock, leadership }: HubDeps,
-  { http, rpc }: Pick<Ports, "http" | "rpc">,
-): Service {
-  return {
-    name: "hub.json",
-    async start() {
-      await leadership.introduce({ name: `${hostname()}:${home}`, url: http.url, version });
-      await writeHubFile(home, {
-        url: http.url,
-        local_url: http.localUrl,
-        port: http.port,
-        grpc_port: rpc.port,
-        pid: process.pid,
-        version,
-        started_at: clock.nowMs(),
-      });
-    },
-    async stop() {
-      removeHubFile(home);
-      await leadership.withdraw();
-    },
-  };
 }

@@ -1,14 +1,14 @@
 import type { ErrorCode } from "../core/errors.ts";
-import type { EventKind, LoggedEvent, NewEvent, Origin } from "../core/events.ts";
+import type { Origin } from "../core/events.ts";
 import type { Change } from "../core/jobs/change.ts";
 import type { JobRecord, JobState, NewJob } from "../core/jobs/job.ts";
 import type { ChangeRules } from "../core/jobs/outcome.ts";
 import type { WorkerFacts } from "../core/jobs/queue-key.ts";
 import type { Quota } from "../core/jobs/quota.ts";
 import type { SmallOutput } from "../core/jobs/small-output.ts";
-import type { Observation } from "../core/statistics/observation.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
+import type { EventStore } from "./event-store.ts";
 import type { DamagedPart } from "./jobs/find-damage.ts";
 import type { JobFilter, JobIdPage, JobPage } from "./jobs/job-list.ts";
 import type { ObjectStore } from "./object-store.ts";
@@ -36,6 +36,7 @@ import type { WorkerStore } from "./worker-store.ts";
  */
 export type Store = AccessStore &
   AuditStore &
+  EventStore &
   ObjectStore &
   OrderStore &
   OutputStore &
@@ -143,30 +144,6 @@ export type Store = AccessStore &
       nowMs: number;
       origin: Origin | null;
     }): Promise<void>;
-
-    recordEvents(input: { events: NewEvent[] }): Promise<void>;
-    /** In order of seq, after `afterSeq`. */
-    readEvents(input: EventFilter): Promise<LoggedEvent[]>;
-    /** The first and the last seq that the log still contains; zeros if it is empty. */
-    eventRange(): Promise<{ first: number; last: number }>;
-    /**
-     * Deletes the oldest events up to a given one, with their seals; the seal of the last one stays for its successor.
-     */
-    pruneEvents(input: { throughSeq: number; limit: number }): Promise<{ removed: number }>;
-
-    /**
-     * Called after each commit that others may be waiting for; by then it can be read. Commits of this store are
-     * announced at once; those of other stores on the database, if there can be any, within about a second. Returns a
-     * function to stop listening.
-     */
-    onCommit(listener: (notice: CommitNotice) => void): () => void;
-    /**
-     * Continues the log after this number, because the numbers up to it were given by a database that is lost. It is the
-     * only gap that a log can have. `hash` is that of the last record, which the next one follows.
-     */
-    skipEvents(input: { throughSeq: number; hash: string }): Promise<void>;
-    /** Which database this is (a copy is the same), and the number of the last event that was ever written. */
-    getDatabase(): Promise<{ id: string; lastSeq: number }>;
 
     /** Rejects with STORE_UNAVAILABLE if the database does not answer. `server` is what it is, such as "PostgreSQL 15.4". */
     ping(): Promise<{ schemaVersion: number; server: string; jobs: Record<JobState, number> }>;
@@ -302,37 +279,4 @@ export type QueueSummary = {
   /** Jobs that have never been claimed, and whose time has not come. */
   scheduled: number;
   active: number;
-};
-
-export type EventFilter = {
-  afterSeq: number;
-  /** Looks no further than this, which bounds a read that finds little. */
-  throughSeq?: number;
-  limit: number;
-  tenantId?: string;
-  /** Only events of jobs that this user owns. */
-  ownerId?: string;
-  jobId?: string;
-  kinds?: EventKind[];
-};
-
-export type ReadyJobs = { queueKey: string; count: number };
-
-/** What changed in a commit, for those who wait: enough to wake the right ones, and what was leased to them. */
-export type CommitNotice = {
-  lastSeq: number;
-  /** Queues that gained claimable jobs. */
-  ready: ReadyJobs[];
-  /** Jobs that were leased to claims that were parked under these names. Each of them is no longer parked. */
-  handedOver: { claimId: string; claimed: ClaimedJob[] }[];
-  /** Workers that must be told of a cancel, or of a lease that they have lost. */
-  signals: { workerId: string; jobId: string; signal: "cancel" | "lost" }[];
-  /** Workers that were registered anew, blocked, drained or removed, or may go on: what waits for them has to return. */
-  workers: { workerId: string; isDraining: boolean }[];
-  /** Jobs with new events in the log; those of other stores by the last eight characters of their ids. */
-  jobs: string[];
-  /** What statistics count of this commit. */
-  observed: Observation[];
-  /** Other stores have written more than is said here: everything that waits looks again. */
-  isAll: boolean;
 };

@@ -41,7 +41,7 @@ export const rooms: Record<string, Room> = {
       "src/hub/admin.ts",
       "src/worker/start.ts",
       "src/worker/doctor.ts",
-      "src/signing/verify-bundle.ts",
+      "src/signing/bundle/verify-bundle.ts",
     ],
   },
   // Served by the hub over HTTP, and by the command line over stdio: neither is behind it.
@@ -63,7 +63,12 @@ export const rooms: Record<string, Room> = {
   },
   dashboard: {
     imports: ["core", "contract"],
-    doors: ["src/runtime/http/sse.ts", "src/signing/check-bundle.ts", "src/signing/weak-points.ts"],
+    doors: [
+      "src/runtime/http/sse.ts",
+      "src/signing/bundle/check-bundle.ts",
+      "src/signing/bundle/check-shown.ts",
+      "src/signing/weak-points.ts",
+    ],
     packages: "browser",
   },
 };

@@ -12,7 +12,7 @@ test("the page lists every setting of the hub with its key and its default", asy
   const home = mkdtempSync(join(tmpdir(), "writ-docs-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const defaults = await loadHubSettings({ home, flags: {}, env: {} });
-  const expected = declaredIn("src/hub/settings/settings.ts").map(({ property, name, key }) => [
+  const expected = declaredIn("src/hub/settings/declarations.ts").map(({ property, name, key }) => [
     `\`${name}\``,
     key === null ? "not in the file" : `\`${key}\``,
     shown(defaults[property as keyof typeof defaults]),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CommitNotice } from "../../src/store/store.ts";
+import type { CommitNotice } from "../../src/store/event-store.ts";
 import { describeDifference, isSame, isSameOutcome, type Outcome, type Result, show } from "./verdict.ts";
 
 /** Asked again, the store must be as if nothing had failed. */

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { isWrite } from "../../src/store/act-names.ts";
-import type { CommitNotice, Store } from "../../src/store/store.ts";
+import type { CommitNotice } from "../../src/store/event-store.ts";
+import type { Store } from "../../src/store/store.ts";
 import type { Act } from "./act-scene.ts";
 import type { DatabaseFault, FaultTools } from "./database-faults.ts";
 import type { Message } from "./frame-proxy.ts";

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CommitNotice, Store } from "../../src/store/store.ts";
+import type { CommitNotice } from "../../src/store/event-store.ts";
+import type { Store } from "../../src/store/store.ts";
 import type { Act } from "./act-scene.ts";
 import { checkAgain, checkNotices, onlyOnce, outcomeOf, within } from "./play-act.ts";
 import type { NamedScene } from "./scenes.ts";

@@ -81,7 +81,8 @@ export const guards: Guard[] = [
       "src/signing/job-token.ts",
       "src/signing/lease.ts",
       "src/signing/key-set.ts",
-      "src/signing/check-bundle.ts",
+      "src/signing/bundle/check-bundle.ts",
+      "src/signing/bundle/check-shown.ts",
       "src/signing/job-message.ts",
     ],
     rounds: [

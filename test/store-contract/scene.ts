@@ -5,12 +5,12 @@ import type { JobRecord, NewJob } from "../../src/core/jobs/job.ts";
 import type { ChangeRules } from "../../src/core/jobs/outcome.ts";
 import { plainFacts, plainWorker } from "../../src/core/jobs/queue-key.testing.ts";
 import { type QueueFacts, queueKey, type WorkerFacts } from "../../src/core/jobs/queue-key.ts";
+import type { CommitNotice } from "../../src/store/event-store.ts";
 import type {
   ChangeAnswer,
   ClaimedJob,
   ClaimInput,
   ClaimOutcome,
-  CommitNotice,
   JobChange,
   Store,
   SubmitOutcome,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ReceiptView } from "../../src/contract/shapes/trust-view-shapes.ts";
+import { verifyBundle } from "../../src/signing/bundle/verify-bundle.ts";
 import { signText } from "../../src/signing/ed25519.ts";
 import { sha256Hex } from "../../src/signing/mac.ts";
 import { functionReceiptText, receiptListText } from "../../src/signing/receipt.ts";
-import { verifyBundle } from "../../src/signing/verify-bundle.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";

@@ -1,5 +1,5 @@
 import { WritError } from "../../core/errors.ts";
-import type { Proof } from "../../signing/check-bundle.ts";
+import type { Proof } from "../../signing/bundle/check-bundle.ts";
 import { refuseWeakPoint } from "../../signing/weak-points.ts";
 
 const signaturePrefix = "base64:";

@@ -1,6 +1,7 @@
 import { fits, parseQueueKey, type QueueFacts, type WorkerFacts } from "../../core/jobs/queue-key.ts";
 import type { Service } from "../../runtime/service.ts";
-import type { CommitNotice, ReadyJobs, Store } from "../../store/store.ts";
+import type { CommitNotice, ReadyJobs } from "../../store/event-store.ts";
+import type { Store } from "../../store/store.ts";
 import type { ParkedClaim } from "./parked-claim.ts";
 
 /** A waiter for jobs: a parked claim, or a worker's command stream after a claim that was not filled. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { LoggedEvent } from "../../core/events.ts";
 import { systemClock } from "../../runtime/clock/clock.ts";
-import type { CommitNotice, EventFilter } from "../../store/store.ts";
+import type { CommitNotice, EventFilter } from "../../store/event-store.ts";
 import { EventFeed } from "./event-feed.ts";
 
 /** A log in memory that counts how often it is read. */

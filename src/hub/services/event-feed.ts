@@ -3,7 +3,8 @@ import type { Clock } from "../../runtime/clock/clock.ts";
 import { JobWakes } from "../../runtime/clock/job-wakes.ts";
 import { WakeUp } from "../../runtime/clock/wake-up.ts";
 import type { Service } from "../../runtime/service.ts";
-import type { CommitNotice, Store, StoredJob } from "../../store/store.ts";
+import type { CommitNotice } from "../../store/event-store.ts";
+import type { Store, StoredJob } from "../../store/store.ts";
 import { EventTail, kindsOf, type LiveFilter, pageEvents, type Reader } from "./event-tail.ts";
 
 /**

@@ -1,7 +1,8 @@
 import type { EventKind, LoggedEvent } from "../../core/events.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { WakeUp } from "../../runtime/clock/wake-up.ts";
-import type { EventFilter, Store } from "../../store/store.ts";
+import type { EventFilter } from "../../store/event-store.ts";
+import type { Store } from "../../store/store.ts";
 import { hubKinds, liveKinds } from "../views/event-view.ts";
 
 /** How many events are read at once. */

@@ -1,6 +1,7 @@
 import type { WorkerFacts } from "../../core/jobs/queue-key.ts";
 import { type WaitBounds, WakeUp } from "../../runtime/clock/wake-up.ts";
-import type { ClaimedJob, ReadyJobs } from "../../store/store.ts";
+import type { ReadyJobs } from "../../store/event-store.ts";
+import type { ClaimedJob } from "../../store/store.ts";
 import type { Waiter } from "./dispatcher.ts";
 
 /**

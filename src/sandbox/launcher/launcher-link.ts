@@ -1,16 +1,15 @@
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { type FileHandle, open } from "node:fs/promises";
-import { Server, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import { type CageRights, rightsIn } from "../cage-rights.ts";
-import { errnoName, exitReport } from "./exit-report.ts";
-import type { JobEnd, StartAnswer } from "./launched-job.ts";
+import { errnoName } from "./exit-report.ts";
+import type { StartAnswer } from "./launched-job.ts";
+import { LaunchedJobs, type TakeListener } from "./launched-jobs.ts";
 import {
   encodeClose,
-  encodeKill,
   encodeOpen,
   encodePing,
-  encodeSignal,
   encodeStart,
   type Frame,
   FrameReader,
@@ -21,17 +20,8 @@ import { LauncherLost } from "./launcher-lost.ts";
 import { frame, type LauncherPlan, openHow, protocol, tag } from "./launcher-protocol.ts";
 import { LauncherPulse } from "./launcher-pulse.ts";
 
-/** Takes the socket that listens in the network of a job. */
-export type TakeListener = (server: Server) => void;
-
 /** Called when the disk is full, so that the output of a job waits for room; at most once for each job. */
 export type OnStalled = (code: string) => void;
-
-type Waiting = {
-  start: PromiseWithResolvers<StartAnswer>;
-  end: PromiseWithResolvers<JobEnd>;
-  takeListener: TakeListener | undefined;
-};
 
 /** The last is the channel over which it hands us sockets; hand-over.c writes what Node reads there. */
 const launcherStdio = ["ignore", "ignore", "pipe", "pipe", "ipc"] as const satisfies StdioOptions;
@@ -47,7 +37,7 @@ export class LauncherLink {
   readonly #child: ChildProcess;
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
-  readonly #jobs = new Map<number, Waiting>();
+  readonly #jobs = new LaunchedJobs();
   readonly #opens = new Map<number, PromiseWithResolvers<number>>();
   readonly #ready = Promise.withResolvers<CageRights>();
   readonly rights = this.#ready.promise;
@@ -92,7 +82,7 @@ export class LauncherLink {
     this.#child.stderr?.on("data", (bytes: Buffer) => {
       this.#stderr = (this.#stderr + String(bytes)).slice(-stderrCharsMax);
     });
-    this.#child.on("message", (message, handle) => this.#takeListener(message, handle));
+    this.#child.on("message", (message, handle) => this.#jobs.takeListener(message, handle));
     this.#child.channel?.unref();
     this.#socket.on("data", (bytes: Buffer) => this.#hear(bytes));
     this.#socket.on("error", (error) => this.#die(error.message));
@@ -124,11 +114,10 @@ export class LauncherLink {
     const id = this.#nextId();
     const bytes = encodeStart(id, plan);
     if (this.#deathReason !== undefined) throw new LauncherLost(this.#deathReason);
-    const waiting: Waiting = { start: Promise.withResolvers(), end: Promise.withResolvers(), takeListener };
-    this.#jobs.set(id, waiting);
+    const started = this.#jobs.add(id, takeListener);
     this.#keepAlive();
     this.#socket.write(bytes);
-    return waiting.start.promise;
+    return started;
   }
 
   /** Opens a file beneath a directory, never through a link. Rejects with the kernel's code. */
@@ -174,7 +163,7 @@ export class LauncherLink {
   #take(one: Frame): void {
     this.#pulse.answered();
     if (one.type === frame.READY) this.#takeReady(one);
-    else if (one.type === frame.STARTED) this.#takeStarted(one);
+    else if (one.type === frame.STARTED) this.#jobs.started(one, (bytes) => this.#socket.write(bytes));
     else if (one.type === frame.FAILED) this.#takeFailed(one);
     else if (one.type === frame.EXITED) this.#takeExited(one);
     else if (one.type === frame.OPENED || one.type === frame.OPEN_FAILED) this.#takeOpened(one);
@@ -194,50 +183,15 @@ export class LauncherLink {
       );
   }
 
-  /** Of a job that has ended, or never started, nothing connects there any more. */
-  #takeListener(message: unknown, handle: unknown): void {
-    if (!(handle instanceof Server)) return;
-    const { job } = message as { job: number };
-    const take = this.#jobs.get(job)?.takeListener;
-    if (take === undefined) handle.close();
-    else take(handle);
-  }
-
-  /** Reports that a job has started; a second call changes nothing. */
-  #takeStarted(one: Frame): void {
-    const waiting = this.#jobs.get(one.id);
-    const pid = fieldU32(one, tag.PID) ?? 0;
-    const send = (bytes: Buffer): void => {
-      if (this.#jobs.has(one.id)) this.#socket.write(bytes);
-    };
-    waiting?.start.resolve({
-      kind: "started",
-      job: {
-        pid,
-        ended: waiting.end.promise,
-        signal: (signo) => send(encodeSignal(one.id, signo)),
-        kill: () => send(encodeKill(one.id)),
-      },
-    });
-  }
-
   #takeFailed(one: Frame): void {
-    const errno = fieldU32(one, tag.ERRNO) ?? 0;
-    this.#jobs.get(one.id)?.start.resolve({
-      kind: "failed",
-      step: fieldText(one, tag.STEP),
-      code: errnoName(errno),
-      message: fieldText(one, tag.MESSAGE),
-    });
-    this.#forget(one.id);
+    this.#jobs.failed(one);
+    this.#restIfIdle();
   }
 
-  /** A job whose output was held until its end had no STARTED. */
   #takeExited(one: Frame): void {
     this.#hasServed = true;
-    this.#takeStarted(one);
-    this.#jobs.get(one.id)?.end.resolve({ kind: "exited", report: exitReport(one) });
-    this.#forget(one.id);
+    this.#jobs.exited(one, (bytes) => this.#socket.write(bytes));
+    this.#restIfIdle();
   }
 
   #takeOpened(one: Frame): void {
@@ -250,11 +204,6 @@ export class LauncherLink {
         Object.assign(new Error(`${code}: the file cannot be opened beneath its directory`), { code }),
       );
     }
-    this.#restIfIdle();
-  }
-
-  #forget(id: number): void {
-    this.#jobs.delete(id);
     this.#restIfIdle();
   }
 
@@ -296,14 +245,8 @@ export class LauncherLink {
     this.#socket.destroy();
     const error = new LauncherLost(why);
     this.#ready.reject(error);
-    for (const { start, end } of this.#jobs.values()) {
-      // Its caller may no longer wait for the answer.
-      start.promise.catch(() => {});
-      start.reject(new LauncherLost(why, { mayHaveBegun: true }));
-      end.resolve({ kind: "lost", reason: error.message });
-    }
+    this.#jobs.lose(error);
     for (const answer of this.#opens.values()) answer.reject(error);
-    this.#jobs.clear();
     this.#opens.clear();
     this.#gone.resolve(why);
   }

@@ -6,7 +6,8 @@ import { backOffMs } from "../../runtime/clock/back-off.ts";
 import type { Clock } from "../../runtime/clock/clock.ts";
 import type { CageRights } from "../cage-rights.ts";
 import type { StartAnswer } from "./launched-job.ts";
-import { LauncherLink, type OnStalled, type TakeListener } from "./launcher-link.ts";
+import type { TakeListener } from "./launched-jobs.ts";
+import { LauncherLink, type OnStalled } from "./launcher-link.ts";
 import { LauncherLost } from "./launcher-lost.ts";
 import { type LauncherPlan, openHow } from "./launcher-protocol.ts";
 

@@ -1,5 +1,6 @@
 import type { Observation } from "../../core/statistics/observation.ts";
-import type { ClaimedJob, CommitNotice, ReadyJobs } from "../store.ts";
+import type { CommitNotice, ReadyJobs } from "../event-store.ts";
+import type { ClaimedJob } from "../store.ts";
 
 export type NoticeMark = {
   ready: number;

@@ -1,7 +1,9 @@
 import { type ActName, actNames } from "../act-names.ts";
 import { DatabaseInUse } from "../database/database-in-use.ts";
-import type { ClaimInput, CommitNotice, Store } from "../store.ts";
+import type { CommitNotice } from "../event-store.ts";
+import type { ClaimInput, Store } from "../store.ts";
 import { openServer } from "./connection/check-server.ts";
+import type { Connection } from "./connection/connection.ts";
 import { blame, storeUnavailable } from "./connection/postgres-error.ts";
 import { ServerPulse } from "./connection/server-pulse.ts";
 import { compareDatabase } from "./database/compare-database.ts";
@@ -39,16 +41,7 @@ export async function openPostgresStore({
   const pulse = new ServerPulse(url);
   const settings = { url, inUse, leftBehind: new Set<number>() };
   const first = await openServer({ ...settings, silence: pulse.silence });
-  try {
-    await migrate(first);
-    await openIdentity(first, macKey);
-    await addPartitions(first);
-    await first.run(removeOldLanesText);
-    await compareDatabase(first, inUse);
-  } catch (error) {
-    await first.close();
-    throw storeUnavailable(error);
-  }
+  await prepareDatabase(first, { macKey, inUse });
   const readers = new Readers(settings, pulse, first);
   const listeners = new Set<(notice: CommitNotice) => void>();
   const shared = new SharedState();
@@ -93,6 +86,23 @@ export async function openPostgresStore({
       pulse.close();
     },
   };
+}
+
+/** Brings the schema up to date, on a connection that is closed if this is not the database that it should be. */
+async function prepareDatabase(
+  first: Connection,
+  { macKey, inUse }: { macKey: Buffer; inUse: DatabaseInUse },
+): Promise<void> {
+  try {
+    await migrate(first);
+    await openIdentity(first, macKey);
+    await addPartitions(first);
+    await first.run(removeOldLanesText);
+    await compareDatabase(first, inUse);
+  } catch (error) {
+    await first.close();
+    throw storeUnavailable(error);
+  }
 }
 
 /** Jobs may be on their way to it: it is told of them before it has left, so that no job is leased to a claim that has gone. */

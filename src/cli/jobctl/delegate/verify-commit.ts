@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { WritError } from "../../../core/errors.ts";
-import { type BundleStep, verifyBundle } from "../../../signing/verify-bundle.ts";
+import { type BundleStep, verifyBundle } from "../../../signing/bundle/verify-bundle.ts";
 import type { CliContext } from "../../context.ts";
 import { type CommitProof, diffFileOf, jobsNamedIn, notesRef, readProof } from "./commit-proof.ts";
 import { askGit, runGit } from "./run-git.ts";

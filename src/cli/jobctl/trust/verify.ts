@@ -11,7 +11,7 @@ import {
   type ReceiptBundle,
   readPublicKeys,
   verifyBundle,
-} from "../../../signing/verify-bundle.ts";
+} from "../../../signing/bundle/verify-bundle.ts";
 import { withWrit } from "../../connection/connection.ts";
 import { findHome } from "../../connection/connection-settings.ts";
 import type { CliContext } from "../../context.ts";

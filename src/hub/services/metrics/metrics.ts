@@ -25,38 +25,8 @@ export function createMetrics(version: string) {
   return {
     registry,
     jobTimes: new JobTimes(registry),
-    requests: new Counter({
-      name: "writ_http_requests_total",
-      help: "HTTP requests by method, route and status",
-      labelNames: ["method", "route", "status"],
-      registers,
-    }),
-    requestSeconds: new Histogram({
-      name: "writ_http_request_duration_seconds",
-      help: "Time until the response begins, by method and route; long polls and streams are not counted",
-      labelNames: ["method", "route"],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
-      registers,
-    }),
-    frameConnections: new Gauge({
-      name: "writ_frame_connections",
-      help: "Connections whose requests come in frames",
-      registers,
-    }),
-    frameCloses: new Counter({
-      name: "writ_frame_connections_closed_total",
-      help: "Connections with frames that have ended, by reason",
-      labelNames: ["reason"],
-      registers,
-    }),
-    submitted: new Counter({ name: "writ_jobs_submitted_total", help: "Jobs accepted", registers }),
-    claimed: new Counter({ name: "writ_jobs_claimed_total", help: "Leases given", registers }),
-    finished: new Counter({
-      name: "writ_jobs_finished_total",
-      help: "Outcomes reported by workers, by the resulting status",
-      labelNames: ["status"],
-      registers,
-    }),
+    ...requestMetrics(registers),
+    ...jobCounters(registers),
     signatures: new Counter({ name: "writ_signatures_total", help: "Ed25519 signatures made", registers }),
     alerts: new Counter({
       name: "writ_alerts_total",
@@ -81,6 +51,48 @@ export function createMetrics(version: string) {
       name: "writ_refusals_total",
       help: "Requests refused, by error code",
       labelNames: ["code"],
+      registers,
+    }),
+  };
+}
+
+function requestMetrics(registers: Registry[]) {
+  return {
+    requests: new Counter({
+      name: "writ_http_requests_total",
+      help: "HTTP requests by method, route and status",
+      labelNames: ["method", "route", "status"],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: "writ_http_request_duration_seconds",
+      help: "Time until the response begins, by method and route; long polls and streams are not counted",
+      labelNames: ["method", "route"],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+      registers,
+    }),
+    frameConnections: new Gauge({
+      name: "writ_frame_connections",
+      help: "Connections whose requests come in frames",
+      registers,
+    }),
+    frameCloses: new Counter({
+      name: "writ_frame_connections_closed_total",
+      help: "Connections with frames that have ended, by reason",
+      labelNames: ["reason"],
+      registers,
+    }),
+  };
+}
+
+function jobCounters(registers: Registry[]) {
+  return {
+    submitted: new Counter({ name: "writ_jobs_submitted_total", help: "Jobs accepted", registers }),
+    claimed: new Counter({ name: "writ_jobs_claimed_total", help: "Leases given", registers }),
+    finished: new Counter({
+      name: "writ_jobs_finished_total",
+      help: "Outcomes reported by workers, by the resulting status",
+      labelNames: ["status"],
       registers,
     }),
   };

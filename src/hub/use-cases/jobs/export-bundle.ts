@@ -5,7 +5,7 @@ import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { type Identity, mayReadHidden } from "../../../core/identity.ts";
 import { isEnded } from "../../../core/jobs/job.ts";
-import { grantText } from "../../../signing/check-bundle.ts";
+import { grantText } from "../../../signing/bundle/check-bundle.ts";
 import { signText } from "../../../signing/ed25519.ts";
 import { parseReceipt } from "../../../signing/receipt-text.ts";
 import type { FoundReceipt } from "../../../store/jobs/read-receipt.ts";

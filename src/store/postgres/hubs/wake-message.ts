@@ -1,4 +1,4 @@
-import type { CommitNotice } from "../../store.ts";
+import type { CommitNotice } from "../../event-store.ts";
 
 /** What a store has committed, and whom it concerns. */
 export type Committed = {

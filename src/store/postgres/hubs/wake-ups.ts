@@ -1,4 +1,4 @@
-import type { CommitNotice } from "../../store.ts";
+import type { CommitNotice } from "../../event-store.ts";
 import { Connection, type ConnectionSettings } from "../connection/connection.ts";
 import { joinListenersText, listenerPids } from "../connection/locks.ts";
 import { SeenVersions } from "./seen-versions.ts";

@@ -1,8 +1,8 @@
 // The event log: events from outside a change, pages for readers, and the removal of old events.
 // Why: ADR 0021, ADR 0080.
 import type { LoggedEvent, NewEvent } from "../../../core/events.ts";
+import type { EventFilter } from "../../event-store.ts";
 import { readEvent, type StoredEvent } from "../../log/stored-event.ts";
-import type { EventFilter } from "../../store.ts";
 import type { Connection } from "../connection/connection.ts";
 import { Conditions } from "../reads/conditions.ts";
 import type { Answer } from "../transaction/answers.ts";

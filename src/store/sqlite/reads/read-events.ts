@@ -1,7 +1,7 @@
 import type { LoggedEvent } from "../../../core/events.ts";
+import type { EventFilter } from "../../event-store.ts";
 import type { FrameRecord } from "../../frames/records.ts";
 import { readEvent, type StoredEvent } from "../../log/stored-event.ts";
-import type { EventFilter } from "../../store.ts";
 import type { Connection } from "../database/connection.ts";
 import { type EventTraits, nextWithTrait, wantedTraits } from "../frames/event-index.ts";
 import { frameOfEvent } from "../frames/frame-rows.ts";

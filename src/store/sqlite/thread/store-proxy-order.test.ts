@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { CommitNotice } from "../../store.ts";
+import type { CommitNotice } from "../../event-store.ts";
 import { StoreProxy } from "./store-proxy.ts";
 import type { Request } from "./wire.ts";
 

@@ -1,6 +1,7 @@
 import { WritError } from "../../../core/errors.ts";
 import { type ActName, actNames, isRead } from "../../act-names.ts";
-import type { CommitNotice, Store } from "../../store.ts";
+import type { CommitNotice } from "../../event-store.ts";
+import type { Store } from "../../store.ts";
 import type {
   Answer,
   ErrorText,

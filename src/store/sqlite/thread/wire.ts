@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../../core/errors.ts";
 import type { ActName } from "../../act-names.ts";
-import type { CommitNotice } from "../../store.ts";
+import type { CommitNotice } from "../../event-store.ts";
 
 /** The messages between the hub's thread and a thread of the database. Why: ADR 0003. */
 

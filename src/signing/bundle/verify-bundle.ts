@@ -1,8 +1,10 @@
-import { type BundleClaims, type BundleStep, checkBundle, type Proof } from "./check-bundle.ts";
-import { loadVerifyingKey, verifyText } from "./ed25519.ts";
-import { sha256Hex } from "./mac.ts";
+import { loadVerifyingKey, verifyText } from "../ed25519.ts";
+import { sha256Hex } from "../mac.ts";
+import { type BundleClaims, checkBundle, type Proof } from "./check-bundle.ts";
+import type { BundleStep } from "./check-shown.ts";
 
-export type { BundleStep, ReceiptBundle } from "./check-bundle.ts";
+export type { ReceiptBundle } from "./check-bundle.ts";
+export type { BundleStep } from "./check-shown.ts";
 
 const nodeProof: Proof = {
   async loadKey(pem) {
