@@ -18,7 +18,7 @@ own_code_form = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
 handler_codes = frozenset(
     """INVALID_JOB TIMEOUT JOB_POLL_TIMEOUT IDLE_TIMEOUT EXECUTION_ERROR WORKER_NOT_READY WORKER_EXIT_ERROR JOB_SUBMIT_FAILED
     HTTP_REQUEST_FAILED OUTPUT_LIMIT OOM_KILLED SIGNALED SPAWN_FAILED INPUT_UNAVAILABLE UPLOAD_FAILED MANIFEST_INVALID
-    VALIDATION_FAILED""".split()
+    VALIDATION_FAILED BUDGET_EXCEEDED""".split()
 )
 # Those that only Writ itself gives: a function that uses the same word does not mean the same.
 writ_codes = frozenset(

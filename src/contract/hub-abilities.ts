@@ -7,6 +7,7 @@ export const hubAbilities = [
   "agent",
   "agent_problems",
   "batch-lease",
+  "budget",
   "ends",
   "final",
   "refused-claims",

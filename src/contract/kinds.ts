@@ -11,7 +11,7 @@ import {
   workingDir,
 } from "./shapes/fields.ts";
 import { storedFile } from "./shapes/file-shapes.ts";
-import { command, environment, secrets, stdin } from "./shapes/run-shapes.ts";
+import { agentBudget, command, environment, secrets, stdin } from "./shapes/run-shapes.ts";
 
 /** What a coding agent is asked to do. */
 export const prompt = text(1, 512 * 1024);
@@ -72,6 +72,7 @@ export const kinds = {
       expected_artifacts: z.array(changeablePath).max(1000).optional(),
       idle_timeout_sec: integer(0, 604_800).optional(),
       mode: z.enum(delegateModes).optional(),
+      budget: agentBudget.optional(),
       secrets: secrets.optional(),
     },
     documentFields: {

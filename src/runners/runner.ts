@@ -1,6 +1,7 @@
 import type { JobDocument } from "../contract/document.ts";
 import type { RunKind } from "../contract/kinds.ts";
-import type { AgentCall } from "../core/jobs/agent-use.ts";
+import type { Allowance } from "../core/agents/agent-budget.ts";
+import type { AgentCall } from "../core/agents/agent-use.ts";
 import { type FailureClass, type FailureDetail, notStarted } from "../core/jobs/failure.ts";
 import type { OutputFile } from "../core/jobs/output-file.ts";
 import type { SmallOutput } from "../core/jobs/small-output.ts";
@@ -82,6 +83,8 @@ export type RunContext = {
   reportProgress(percent: number, detail?: string): void;
   /** Reports a call of the job's coding agent; undefined if the hub takes no such reports. */
   reportCall?: ((call: AgentCall) => void) | undefined;
+  /** How much its coding agent may report; undefined if the hub does not limit that. */
+  readAllowance?: (() => Promise<{ job?: Allowance; tenant?: Allowance }>) | undefined;
   /** Adds to the job's stdout, for jobs that have no process of their own. */
   writeOutput(text: string): void;
   /** Adds where it has failed to the job's stderr, once, as its last lines. For the same jobs. */

@@ -1,5 +1,5 @@
 import type { Server } from "node:net";
-import type { AgentUse } from "../core/jobs/agent-use.ts";
+import type { AgentUse } from "../core/agents/agent-use.ts";
 import { sandboxUnavailable } from "../core/jobs/failure.ts";
 import type { SmallOutput } from "../core/jobs/small-output.ts";
 import type { Limits } from "../core/limits.ts";

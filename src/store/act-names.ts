@@ -90,6 +90,7 @@ const actKinds = {
   listTokens: "read",
   findSession: "ordered",
   getQuota: "ordered",
+  getSpending: "ordered",
   listQuotas: "ordered",
   listQueues: "read",
   surveyQueues: "read",

@@ -1,3 +1,4 @@
+import type { Spent } from "../core/agents/agent-budget.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import type { Origin } from "../core/events.ts";
 import type { Change } from "../core/jobs/change.ts";
@@ -129,6 +130,8 @@ export type Store = AccessStore &
     pruneReceiptSignatures(input: { before: number; limit: number }): Promise<{ removed: number }>;
 
     getQuota(input: { tenantId: string }): Promise<Quota>;
+    /** What coding agents of the tenant have used on this UTC day. */
+    getSpending(input: { tenantId: string; day: string }): Promise<Spent>;
     putQuota(input: { tenantId: string; quota: Quota; nowMs: number; origin: Origin | null }): Promise<void>;
     /** Every tenant that has a quota or jobs. */
     listQuotas(): Promise<TenantUsage[]>;

@@ -30,6 +30,9 @@ export const workerScenes = {
       return (store) => store.heartbeatWorker({ workerId: "w1", capabilities: null, leases, rules });
     },
   },
+  getSpending: {
+    prepare: (scene) => working(scene, (store) => store.getSpending({ tenantId: "acme", day: "1970-01-01" })),
+  },
   getWorker: { prepare: (scene) => working(scene, (store) => store.getWorker({ workerId: "w1" })) },
   listWorkers: { prepare: (scene) => working(scene, (store) => store.listWorkers()) },
   getWorkerOwner: {

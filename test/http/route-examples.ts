@@ -274,6 +274,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     fenced(world, {
       calls: [{ call: 1, tool: "Edit", title: "src/a.txt", path: "src/a.txt", status: "completed" }],
     }),
+  readAllowance: async (world) => fenced(world, {}),
   reportStopped: async ({ hub, tokens }) => {
     const { id, fence } = await runningJob(hub, { token: tokens.alice });
     await hub.must("DELETE", `/jobs/${id}`, { token: tokens.alice });
@@ -395,6 +396,9 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       max_output_bytes: 1000,
       max_artifact_bytes: 1000,
       max_schedules: 10,
+      max_agent_usd_per_day: 2.5,
+      max_agent_tokens_per_day: 1000,
+      max_agent_tool_calls_per_day: 10,
     },
   }),
   listQueues: async ({ hub }) => ({ token: hub.admin }),

@@ -32,7 +32,7 @@ function defineSet(command: Command, context: CliContext): void {
     .argument("<tenant>", "the tenant's id");
   for (const limit of quotaLimits) {
     const option = new Option(`--${flagOf(limit)} <n>`, `${meaning[limit]}, or none`);
-    command.addOption(option.argParser(limitOf));
+    command.addOption(option.argParser(limit === "max_agent_usd_per_day" ? amountOf : limitOf));
   }
   command.action((tenant: string, flags: LimitFlags) =>
     withWrit(context, command, (writ) => setQuota(writ, { context, command, tenant, flags })),
@@ -47,6 +47,9 @@ const meaning: Record<Limit, string> = {
   max_output_bytes: "the most bytes of each output stream of a job",
   max_artifact_bytes: "the most bytes of all files that the tenant stores",
   max_schedules: "how many schedules there may be (default 1000)",
+  max_agent_usd_per_day: "how many dollars coding agents may report in one UTC day",
+  max_agent_tokens_per_day: "how many tokens coding agents may report in one UTC day",
+  max_agent_tool_calls_per_day: "how many calls of tools coding agents may make in one UTC day",
 };
 
 async function setQuota(
@@ -93,6 +96,12 @@ const limitOf = parsed(
   (text): number | "none" | undefined =>
     text === "none" ? text : /^\d{1,15}$/.test(text) ? Number(text) : undefined,
   "a whole number, or none",
+);
+
+const amountOf = parsed(
+  (text): number | "none" | undefined =>
+    text === "none" ? text : /^\d{1,7}(\.\d{1,6})?$/.test(text) ? Number(text) : undefined,
+  "a number such as 20 or 2.5, or none",
 );
 
 const columns: Column<TenantQuota>[] = [

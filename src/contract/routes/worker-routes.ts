@@ -179,6 +179,19 @@ export const workerRoutes = {
     body: reports.agentRequest,
     answers: { 204: done, 409: leaseLost },
   }),
+  readAllowance: route({
+    method: "POST",
+    mayRepeat: true,
+    path: "/jobs/:id/budget",
+    who,
+    summary: "Tell how much the attempt's coding agent may use: of the job's budget, and of its tenant's day",
+    params: jobParams,
+    body: reports.allowanceRequest,
+    answers: {
+      200: { description: "What is left; empty without limits", shape: reports.allowanceAnswer },
+      409: leaseLost,
+    },
+  }),
   reportStopped: route({
     method: "POST",
     mayRepeat: true,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { roles } from "../../core/identity.ts";
-import { integer, tenantId, text, userId, workerId } from "./fields.ts";
+import { decimal, integer, tenantId, text, userId, workerId } from "./fields.ts";
 
 export const tokenRequest = z
   .strictObject({
@@ -67,6 +67,11 @@ export const quota = z.strictObject({
   max_schedules: integer(0, 1_000_000)
     .optional()
     .meta({ description: "How many schedules there may be; 1,000 if it is left out" }),
+  max_agent_usd_per_day: decimal(0, 1_000_000)
+    .optional()
+    .meta({ description: "What coding agents may report to have cost in one UTC day" }),
+  max_agent_tokens_per_day: integer(0, countMax).optional(),
+  max_agent_tool_calls_per_day: integer(0, countMax).optional(),
 });
 
 export const quotaLimits = Object.keys(quota.shape) as (keyof typeof quota.shape)[];

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { callStatuses } from "../../core/jobs/agent-use.ts";
+import { callStatuses } from "../../core/agents/agent-use.ts";
 import { failureCodes } from "../../core/jobs/failure.ts";
 import { jobStates } from "../../core/jobs/job.ts";
 import { smallOutputBytesMax } from "../../core/jobs/small-output.ts";
@@ -184,6 +184,13 @@ export const agentRequest = z.strictObject({
     .min(1)
     .max(agentCallsMax),
 });
+export const allowanceRequest = z.strictObject(fence);
+const allowance = z.object({
+  usd: z.int().optional().meta({ description: "Millionths of a dollar" }),
+  tokens: z.int().optional(),
+  tool_calls: z.int().optional(),
+});
+export const allowanceAnswer = z.object({ job: allowance.optional(), tenant: allowance.optional() });
 export const stoppedRequest = z.strictObject({ ...fence, exit_code: integer(-1, 255) });
 export const jobTokenRequest = z.strictObject(fence);
 export const jobTokenAnswer = z.object({ job_token: z.string(), expires_at: z.int() });

@@ -102,6 +102,18 @@ export const agentEgress = z.strictObject({
   inject,
 });
 
+/** At most what a coding agent may use, as it reports it, in all attempts together. */
+export const agentBudget = z
+  .strictObject({
+    usd: decimal(0, 1_000_000).optional(),
+    tokens: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+    tool_calls: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  })
+  .refine(
+    (budget) => Object.values(budget).some((most) => most !== undefined),
+    "must have usd, tokens or tool_calls",
+  );
+
 export const requires = z.strictObject({
   tags: z.array(tag).max(50).optional(),
   session: text(1, 100).optional(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { callStatuses } from "../../core/jobs/agent-use.ts";
+import { callStatuses } from "../../core/agents/agent-use.ts";
 import { executionLocations, providers } from "../../core/jobs/document.ts";
 import { type FailureClass, failureClasses } from "../../core/jobs/failure.ts";
 import { jobStates } from "../../core/jobs/job.ts";
@@ -94,6 +94,10 @@ const agentView = z
     cost_usd: z.number().optional(),
     session_id: z.string().optional(),
     model: z.string().optional(),
+    earlier: z
+      .object({ usd: z.number(), tokens: z.int(), tool_calls: z.int() })
+      .optional()
+      .meta({ description: "What the attempts before have used, if there were any" }),
     reported_by: z.literal("agent"),
   })
   .meta({ description: "What its coding agent reported in the latest attempt; it was not checked" });

@@ -1,4 +1,5 @@
 // How an attempt is claimed, starts, is renewed, stops and is given back. Why: ADR 0007, ADR 0057.
+import { carriedUsage, usageWithEarlier } from "../agents/agent-budget.ts";
 import type { AttemptReport, Change } from "./change.ts";
 import { usageWithRunTime } from "./execution-time.ts";
 import { isHubCode, notStarted, sandboxUnavailable } from "./failure.ts";
@@ -46,7 +47,7 @@ export function claim(
     exitCode: null,
     progress: null,
     isolation: null,
-    usage: null,
+    usage: carriedUsage(job),
   };
   return moved(patch, [{ event: "JOB_ASSIGNED", details: {} }]);
 }
@@ -263,7 +264,13 @@ function fail(job: JobRecord, change: Extract<Change, { act: "fail" }>, rules: C
 
 function reportOf(job: JobRecord, report: AttemptReport): AttemptReport {
   const { exitCode, isolation, usage, outputFiles, receipt } = report;
-  return { exitCode, isolation: isolation ?? job.isolation, usage, outputFiles, receipt };
+  return {
+    exitCode,
+    isolation: isolation ?? job.isolation,
+    usage: usageWithEarlier(job, usage),
+    outputFiles,
+    receipt,
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
-import { type AgentCall, callDetails } from "./agent-use.ts";
+import { usageWithEarlier } from "../agents/agent-budget.ts";
+import { type AgentCall, callDetails } from "../agents/agent-use.ts";
 import {
   claim,
   disconnect,
@@ -111,7 +112,7 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
     case "renew":
       return moved({
         ...renewed(job, rules),
-        ...(change.usage === undefined ? {} : { usage: change.usage }),
+        ...(change.usage === undefined ? {} : { usage: usageWithEarlier(job, change.usage) }),
       });
     case "progress":
       return moved({ ...renewed(job, rules), progress: change.progress }, [

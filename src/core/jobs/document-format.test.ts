@@ -27,6 +27,7 @@ describe("the format of a document", () => {
     expect(formatOf({ run: { inputs: [], stdin: "aGk=" } })).toBe(4);
     expect(formatOf({ run: { mode: "in-place" } })).toBe(5);
     expect(formatOf({ traceparent: "00-1-1-01" })).toBe(6);
-    expect(formatOf({ egress: { allow: [] } })).toBe(documentFormat);
+    expect(formatOf({ egress: { allow: [] } })).toBe(7);
+    expect(formatOf({ run: { budget: {} } })).toBe(documentFormat);
   });
 });

@@ -14,6 +14,7 @@ export const fieldFormats: Readonly<Record<string, number>> = {
   "run.mode": 5,
   traceparent: 6,
   egress: 7,
+  "run.budget": 8,
 };
 
 /** The newest format: this version writes and reads all formats up to it. */

@@ -1,3 +1,4 @@
+import { type Spending, spendingOf } from "../agents/agent-budget.ts";
 import { type JobEvent, jobEvent, type Origin } from "../events.ts";
 import { type Change, decideChange } from "./change.ts";
 import { dueAt } from "./due.ts";
@@ -19,6 +20,8 @@ export type Effects = {
   events: JobEvent[];
   /** Null when the job stays in its state. */
   counts: CountChanges | null;
+  /** What coding agents have spent since the last change; null for most changes. */
+  spending: Spending | null;
   notices: Notices;
 };
 
@@ -81,6 +84,7 @@ export function decideEffects(
       dueAt: dueAt(after, leaseMs),
       events,
       counts: after.status === before.status ? null : countChange(before, after, change),
+      spending: spendingOf(before, after, nowMs),
       notices: {
         isLogged: events.length > 0,
         isReady: readiness === "now",
@@ -103,6 +107,7 @@ export function submitEffects(job: JobRecord, origin: Origin | null): Effects {
     dueAt: dueAt(after, 0),
     events: [jobEvent(after, created, { ts: job.createdAt, jobSeq: 1, origin })],
     counts: { ...countMove(null, job.status), worker: null },
+    spending: null,
     notices: { isLogged: true, isReady: readiness === "now", signal: null },
   };
 }

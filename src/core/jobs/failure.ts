@@ -41,6 +41,7 @@ export const failureDetails = {
   UPLOAD_FAILED: "EXECUTION_ERROR",
   MANIFEST_INVALID: "EXECUTION_ERROR",
   VALIDATION_FAILED: "EXECUTION_ERROR",
+  BUDGET_EXCEEDED: "EXECUTION_ERROR",
 } as const satisfies Record<string, FailureClass>;
 
 export type FailureDetail = keyof typeof failureDetails;

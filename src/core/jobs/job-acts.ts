@@ -1,3 +1,4 @@
+import { carriedUsage } from "../agents/agent-budget.ts";
 import { finishByOf } from "./finish-by.ts";
 import { isEnded, type JobRecord } from "./job.ts";
 import { type ChangeRules, conflict, ended, moved, type Outcome, refused, unleased } from "./outcome.ts";
@@ -46,6 +47,8 @@ export function retry(job: JobRecord, rules: ChangeRules): Outcome {
       cancelRequestedAt: null,
       exitCode: null,
       partialResult: null,
+      // A person who retries it allows what its budget says once more.
+      ...(carriedUsage(job) === null ? {} : { usage: null }),
       outputFiles: null,
       receipt: null,
       failReason: null,

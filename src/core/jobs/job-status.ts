@@ -1,4 +1,4 @@
-import type { ShownAgentUse } from "./agent-use.ts";
+import type { ShownAgentUse } from "../agents/agent-use.ts";
 import { isEnded, isScheduled, type JobState } from "./job.ts";
 import { type GrpcState, isStopped } from "./state-names.ts";
 

@@ -1,3 +1,5 @@
+import type { AgentBudget } from "../agents/agent-budget.ts";
+
 /** How much a tenant may use; a limit that is not set does not exist, except for `max_queues`. Why: ADR 0031. */
 export type Quota = {
   max_pending?: number;
@@ -7,6 +9,9 @@ export type Quota = {
   max_output_bytes?: number;
   max_artifact_bytes?: number;
   max_schedules?: number;
+  max_agent_usd_per_day?: number;
+  max_agent_tokens_per_day?: number;
+  max_agent_tool_calls_per_day?: number;
 };
 
 /** Whether a tenant with this many assigned or running jobs may be given one more. */
@@ -25,6 +30,15 @@ const maxQueuesDefault = 10_000;
 /** How many queues of a tenant may hold pending jobs at the same time. */
 export function queuesAllowed({ max_queues = maxQueuesDefault }: Quota): number {
   return max_queues;
+}
+
+/** What coding agents of a tenant may use in one UTC day. */
+export function agentBudgetOf(quota: Quota): AgentBudget {
+  return {
+    usd: quota.max_agent_usd_per_day,
+    tokens: quota.max_agent_tokens_per_day,
+    tool_calls: quota.max_agent_tool_calls_per_day,
+  };
 }
 
 const maxSchedulesDefault = 1_000;

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { buildRequest } from "../../contract/routes/build-request.ts";
 import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { EventView, JobView } from "../../contract/shapes/view-shapes.ts";
-import { messageTool } from "../../core/jobs/agent-use.ts";
+import { messageTool } from "../../core/agents/agent-use.ts";
 import { diffPath } from "../../core/jobs/diff-path.ts";
 import { sessionHeaders } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";

@@ -208,6 +208,7 @@ const leads: Record<string, string> = {
   INVALID_SIGNATURE: "Its signature did not verify",
   PATH_TRAVERSAL_ATTEMPT: "Tried to leave its paths",
   VALIDATION_FAILED: "Did not pass its check",
+  BUDGET_EXCEEDED: "Used more than its budget",
 };
 
 function adviceFor(job: JobView): string {

@@ -17,6 +17,9 @@ export const limitLabels: Record<keyof Quota, { label: string; short: string }> 
   max_output_bytes: { label: "Bytes of output of one attempt", short: "of output" },
   max_artifact_bytes: { label: "Bytes of stored files", short: "of files" },
   max_schedules: { label: "Schedules", short: "schedules" },
+  max_agent_usd_per_day: { label: "Dollars of agents in a day", short: "dollars of agents a day" },
+  max_agent_tokens_per_day: { label: "Tokens of agents in a day", short: "tokens of agents a day" },
+  max_agent_tool_calls_per_day: { label: "Calls of agents in a day", short: "calls of agents a day" },
 };
 
 /** Of what is limited even when nothing is set. */

@@ -28,6 +28,7 @@ export const fieldLabels: Record<string, string> = {
   prompt: "Prompt",
   expected_artifacts: "Files that the agent must leave",
   idle_timeout_sec: "Seconds without output until it is stopped",
+  budget: "What it may use in all, as JSON",
   mode: "Mode",
   collect: "Files to keep, as patterns",
 };

@@ -2,8 +2,9 @@ import type { JobDocument } from "../../contract/document.ts";
 import { type DocumentFacts, documentFacts } from "../../contract/document-summary.ts";
 import { hiddenIn, type RunSpec } from "../../contract/kinds.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
+import type { Spent } from "../../core/agents/agent-budget.ts";
+import { type AgentUse, shownAgentUse, unusedAgent, withoutAgent } from "../../core/agents/agent-use.ts";
 import { type Identity, mayReadHidden } from "../../core/identity.ts";
-import { type AgentUse, shownAgentUse, withoutAgent } from "../../core/jobs/agent-use.ts";
 import { executionTimeMs, shownUsage } from "../../core/jobs/execution-time.ts";
 import type { JobRecord } from "../../core/jobs/job.ts";
 import { isStopped } from "../../core/jobs/state-names.ts";
@@ -117,9 +118,11 @@ function isolationOf(job: JobRecord, parts: StoredParts): JobView["isolation"] {
 
 /** What the agent tells of itself is no part of what was measured. */
 function usageOf(job: JobRecord, parts: StoredParts): Pick<JobView, "usage" | "agent"> {
-  type Used = NonNullable<JobView["usage"]> & { agent?: AgentUse };
-  const { usage, agent } = withoutAgent(parts.json<Used>("usage", shownUsage(job.usage)));
-  return { usage, ...(agent === null ? {} : { agent: shownAgentUse(agent) }) };
+  type Used = NonNullable<JobView["usage"]> & { agent?: AgentUse; earlier?: Spent };
+  const { usage, agent, earlier } = withoutAgent(parts.json<Used>("usage", shownUsage(job.usage)));
+  if (earlier === null) return { usage, ...(agent === null ? {} : { agent: shownAgentUse(agent) }) };
+  const shown = shownAgentUse(agent ?? unusedAgent);
+  return { usage, agent: { ...shown, earlier: { ...earlier, usd: earlier.usd / 1e6 } } };
 }
 
 function withoutHidden(run: RunSpec): NonNullable<JobView["run"]> {

@@ -13,6 +13,7 @@ import {
   stoppedOutcome,
   stopReasonOf,
 } from "../runner.ts";
+import { readLimits } from "./agent-limits.ts";
 import { isOutsideAgent } from "./agent-problems.ts";
 import { collectWork } from "./changes/collect-work.ts";
 import { moveWorkIn } from "./changes/move-in.ts";
@@ -42,12 +43,15 @@ export function delegateRunner(deps: RunnerDeps, settings: DelegateSettings): Ru
     // A model is asked by the worker itself; every other agent is a process.
     isInProcess: (document) => isBuiltIn(known, document),
     async run(context) {
-      const delegation = delegationOf(known, context);
-      const { entry } = delegation.chosen;
+      const wanted = delegationOf(known, context);
+      const { entry } = wanted.chosen;
       if (entry.command === undefined) refuseClosedNetwork(context.document, `the agent ${entry.name}`);
       const { repo_root } = context.document;
       const paths = repo_root === undefined ? null : await checkPaths(settings, context.document);
-      refuseMode(delegation, context);
+      refuseMode(wanted, context);
+      const limits = await readLimits(deps.clock, context, entry);
+      if (limits !== null && "kind" in limits) return limits;
+      const delegation = { ...wanted, limits };
       const free = await slots.take(delegation.chosen.capability, waitMs(context), context.signal);
       if (free === null)
         return notTaken(context, "the model is busy with as many jobs as max_concurrent allows");
@@ -189,7 +193,7 @@ async function canMap(
   }
 }
 
-function delegationOf(settings: KnownSettings, { document }: RunContext): Delegation {
+function delegationOf(settings: KnownSettings, { document }: RunContext): Omit<Delegation, "limits"> {
   const { run } = document;
   if (run.kind !== "delegate") throw new Error(`the delegate runner was given a job of kind ${run.kind}`);
   return {
@@ -203,13 +207,13 @@ function delegationOf(settings: KnownSettings, { document }: RunContext): Delega
 }
 
 /** The mode of a job that names none follows from its agent. */
-function modeOf({ chosen }: Delegation, { document: { run } }: RunContext): DelegateMode {
+function modeOf({ chosen }: Pick<Delegation, "chosen">, { document: { run } }: RunContext): DelegateMode {
   const mode = run.kind === "delegate" ? run.mode : undefined;
   return mode ?? (isOutsideAgent(chosen.entry) ? "in-place" : delegateModeDefault);
 }
 
 /** A program outside the cage works in the repository that it watches, and nowhere else. */
-function refuseMode(delegation: Delegation, context: RunContext): void {
+function refuseMode(delegation: Pick<Delegation, "chosen">, context: RunContext): void {
   const { name } = delegation.chosen.entry;
   if (!isOutsideAgent(delegation.chosen.entry)) return;
   const isInPlace = modeOf(delegation, context) === "in-place";

@@ -11,6 +11,7 @@ import {
   workerVariables,
 } from "./agent-command.ts";
 import { homeMount } from "./agent-home.ts";
+import type { AgentLimits } from "./agent-limits.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
 import { type AgentTale, followAgent } from "./protocols/follow-agent.ts";
@@ -27,6 +28,8 @@ export type Delegation = {
   /** 0: none. */
   idleTimeoutSec: number;
   secrets: readonly string[];
+  /** Null: it may use as much as it likes. */
+  limits: AgentLimits | null;
 };
 
 /** The outcome of the agent's own process; one that was not started has changed nothing. */
@@ -38,7 +41,7 @@ export async function runAgent(
   context: RunContext,
   { delegation, workspace }: { delegation: Delegation; workspace: Workspace },
 ): Promise<AgentRun> {
-  const { chosen, settings, idleTimeoutSec } = delegation;
+  const { chosen, settings, idleTimeoutSec, limits } = delegation;
   const files = agentFiles(deps.sandbox.workDirInside(context.workDir), workspace.task);
   const text = taskOf(context, { delegation, workspace, completionMarker: files.completionMarker });
   const argv = agentCommand(chosen.entry.command ?? [], chosen.capability, { ...files, text });
@@ -67,31 +70,38 @@ export async function runAgent(
       { dir: context.workDir, look: { roots: [""], hidden: [] } },
     ],
   });
-  const tale = followAgent(deps, context, { entry: chosen.entry, root: workspace.cwd, plan, running });
+  const followed = { entry: chosen.entry, root: workspace.cwd, plan, running };
+  const tale = followAgent(deps, context, { ...followed, onUse: (use) => limits?.note(use) });
+  limits?.watch();
   try {
-    const signal = AbortSignal.any([context.signal, watching.signal]);
-    const end = await waitForProcess<StopReason | AgentEnd>(deps, { ...context, signal }, tale.running);
+    const signals = [context.signal, watching.signal, ...(limits === null ? [] : [limits.signal])];
+    const signal = AbortSignal.any(signals);
+    const end = await waitForProcess<StopReason | AgentStop>(deps, { ...context, signal }, tale.running);
     return {
-      outcome: await judge(context, { ...started, tale }, { ...end, idleTimeoutSec }),
+      outcome: await judge(context, { ...started, tale }, { ...end, idleTimeoutSec, limits }),
       isStarted: true,
     };
   } finally {
+    limits?.close();
     watching.close();
   }
 }
 
-type AgentExit = Awaited<ReturnType<typeof waitForProcess<StopReason | AgentEnd>>> & {
+type AgentStop = AgentEnd | "budget";
+type AgentExit = Awaited<ReturnType<typeof waitForProcess<StopReason | AgentStop>>> & {
   idleTimeoutSec: number;
+  limits: AgentLimits | null;
 };
 
 async function judge(
   context: RunContext,
   started: StartedProcess & { tale: AgentTale },
-  { exit, stoppedBy, idleTimeoutSec }: AgentExit,
+  { exit, stoppedBy, idleTimeoutSec, limits }: AgentExit,
 ): Promise<RunOutcome> {
+  const facts = { usage: exit.usage, isolation: started.running.isolation };
+  if (stoppedBy === "budget") return withAnswer({ ...limits!.outcome(), ...facts }, started.tale);
   if (stoppedBy === "idle") {
     const reason = `the agent printed nothing and changed no file for ${idleTimeoutSec} s`;
-    const facts = { usage: exit.usage, isolation: started.running.isolation };
     return { kind: "failed", code: "TIMEOUT", detail: "IDLE_TIMEOUT", reason, ...facts };
   }
   const { form } = started.tale;

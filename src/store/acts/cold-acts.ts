@@ -23,6 +23,7 @@ import {
 } from "./order-acts.ts";
 import { putQuota, setQueuePaused } from "./queue-settings.ts";
 import { createLoginCode, createSession, findSession, removeSession, takeLoginCode } from "./session-acts.ts";
+import { getSpending } from "./spending-acts.ts";
 import { createToken, findToken, listTokens, refreshToken, revokeToken } from "./token-acts.ts";
 import { blockWorker, registerWorker, removeWorker, retireSilentWorkers, setWorker } from "./worker-acts.ts";
 import { listWorkerMetrics, saveWorkerMetrics } from "./worker-metrics.ts";
@@ -83,6 +84,7 @@ const coldReads = {
   listDueOrders,
   listOrdersAhead,
   listOccurrences,
+  getSpending,
 } satisfies ColdActs<ReadDriver>;
 
 export type ColdWrite = keyof typeof coldWrites;

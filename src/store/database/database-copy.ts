@@ -80,6 +80,7 @@ export const copyParts: readonly CopyPart[] = [
   part("queues", "id", "key tenant_id type pending active jobs"),
   part("tenants", "id", "turn"),
   part("quotas", "tenant_id", "quota"),
+  part("agent_spending", "tenant_id", "day usd tokens tool_calls"),
   part("paused_types", "type"),
   part("lockdown", "one", "reason user_id since"),
   part("tenant_lockdowns", "tenant_id", "reason user_id since"),

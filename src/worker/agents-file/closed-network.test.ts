@@ -87,7 +87,7 @@ const worker: WorkerFacts = {
 
 it("a worker that cannot close a network, or does not know what that is, is given no such job", () => {
   expect(misfits(queue, { ...worker, documentFormat: 6 })).toEqual([
-    "reads documents up to format 6, and this one has 7",
+    `reads documents up to format 6, and this one has ${documentFormat}`,
   ]);
   expect(misfits(queue, { ...worker, isolation: { level: "none", missing: [] } })).toEqual([
     "cannot close the network of a job: it runs processes without a cage",

@@ -3,8 +3,9 @@ import { fileRoutes } from "../../contract/routes/file-routes.ts";
 import type { RouteAnswer } from "../../contract/routes/read-answer.ts";
 import type { Route } from "../../contract/routes/route.ts";
 import { workerRoutes } from "../../contract/routes/worker-routes.ts";
+import type { Allowance } from "../../core/agents/agent-budget.ts";
+import type { AgentCall } from "../../core/agents/agent-use.ts";
 import { WritError } from "../../core/errors.ts";
-import type { AgentCall } from "../../core/jobs/agent-use.ts";
 import type { OutputStream } from "../../core/jobs/output-stream.ts";
 import type { Isolation } from "../../sandbox/sandbox.ts";
 import type { Lease } from "../../signing/lease.ts";
@@ -55,6 +56,11 @@ export function createAttemptCalls(call: Call, workerId: string) {
     async agent(lease: Lease, calls: readonly AgentCall[], signal: AbortSignal): Promise<void> {
       const body = { ...fence(lease), calls: [...calls] };
       await call(workerRoutes.reportAgent, { params: jobOf(lease), body }, { signal });
+    },
+
+    async budget(lease: Lease, signal: AbortSignal): Promise<{ job?: Allowance; tenant?: Allowance }> {
+      const input = { params: jobOf(lease), body: fence(lease) };
+      return (await call(workerRoutes.readAllowance, input, { signal })).body;
     },
 
     async stopped(lease: Lease, exit_code: number, signal: AbortSignal): Promise<void> {

@@ -151,6 +151,9 @@ export class AttemptRun {
       reportProgress: (percent, detail) =>
         this.#progress.report(percent, detail === undefined ? undefined : secrets.maskMessage(detail)),
       reportCall: this.#deps.calls.accepts("agent") ? (call) => this.#agent.report(call) : undefined,
+      readAllowance: this.#deps.calls.accepts("budget")
+        ? () => this.#deps.calls.budget(lease, this.#stoppedOrGone())
+        : undefined,
     } satisfies Partial<RunContext>;
   }
 

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import type { AgentCall } from "../../core/jobs/agent-use.ts";
+import type { AgentCall } from "../../core/agents/agent-use.ts";
 import { handClock } from "../../runtime/clock/hand-clock.testing.ts";
 import type { HeldJob } from "../claims/held-jobs.ts";
 import { AgentReporter } from "./report-agent.ts";

@@ -1,5 +1,5 @@
 import { agentCallsMax } from "../../contract/shapes/report-shapes.ts";
-import type { AgentCall } from "../../core/jobs/agent-use.ts";
+import type { AgentCall } from "../../core/agents/agent-use.ts";
 import type { Clock, Timer } from "../../runtime/clock/clock.ts";
 import type { HeldJob } from "../claims/held-jobs.ts";
 import type { HubCalls } from "../hub/hub-calls.ts";

@@ -1,4 +1,4 @@
-import { messageTool } from "../../../core/jobs/agent-use.ts";
+import { messageTool } from "../../../core/agents/agent-use.ts";
 
 /** A call of an agent as an event has it. An event of a newer hub may have less, or more. */
 export type ToldCall = {

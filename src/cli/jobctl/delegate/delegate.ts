@@ -2,6 +2,7 @@ import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, posix, relative, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { JobInput, Writ } from "../../../client/index.ts";
+import type { AgentBudget } from "../../../core/agents/agent-budget.ts";
 import { WritError } from "../../../core/errors.ts";
 import { delegateModeDefault, delegateModes, providers } from "../../../core/jobs/document.ts";
 import { withWrit } from "../../connection/connection.ts";
@@ -14,6 +15,7 @@ import { rawHelp } from "../run/copy-output.ts";
 import { followJob } from "../run/follow-job.ts";
 import { tellingCalls } from "../run/tell-calls.ts";
 import { watchJob } from "../submit/watch-job.ts";
+import { budgetOf } from "./budget-option.ts";
 import { chooseModel, type ModelFlags } from "./choose-model.ts";
 import { agentsIn, delegateSeveral } from "./delegate-several.ts";
 import { readPrompt } from "./read-prompt.ts";
@@ -29,6 +31,7 @@ type DelegateFlags = ModelFlags & {
   expect?: string[];
   step?: string[];
   idleTimeout?: number;
+  budget?: AgentBudget;
   timeout?: number;
   session?: string;
   tag?: string[];
@@ -86,6 +89,11 @@ export function define(command: Command, context: CliContext): void {
       parsed(wholeSeconds, durationHelp),
     );
   addJobOptions(command)
+    .option(
+      "--budget <limits>",
+      "end an agent that reports more, in all attempts together: some of usd=5,tokens=200000,tool_calls=100",
+      budgetOf,
+    )
     .addHelpText(
       "after",
       "\nIt shows what the agent prints, as `run` does, and ends with its exit code; Ctrl-C stops the job. Then `jobctl diff ID`\nshows what it changed, and `jobctl apply ID` puts that into the repository.",
@@ -170,6 +178,7 @@ async function describeJob(
       prompt: text,
       expected_artifacts: flags.expect,
       idle_timeout_sec: flags.idleTimeout,
+      budget: flags.budget,
       mode: flags.mode,
       secrets: flags.secret,
     },

@@ -24,6 +24,7 @@ import {
   saveWorkerMetrics,
 } from "../../use-cases/workers/manage-workers.ts";
 import { plainFields } from "../../use-cases/workers/plain-fields.ts";
+import { readAllowance } from "../../use-cases/workers/read-allowance.ts";
 import { refuseClaim } from "../../use-cases/workers/refuse-claim.ts";
 import { signBatchLease } from "../../use-cases/workers/sign-batch-lease.ts";
 import { type LeasedJob, leaseOf, signBatch, signClaim } from "../../use-cases/workers/sign-claim.ts";
@@ -150,6 +151,11 @@ export const workerHandlers: Handlers<keyof typeof workerRoutes> = {
   async reportAgent({ deps, identity, origin, params, body }) {
     await reportAgent(deps, { ...body, identity, origin, jobId: params.id });
     return done;
+  },
+
+  async readAllowance({ deps, identity, origin, params, body }) {
+    const allowance = await readAllowance(deps, { ...body, identity, origin, jobId: params.id });
+    return { status: 200, body: allowance };
   },
 
   async reportStopped({ deps, identity, origin, params, body }) {

@@ -1,7 +1,7 @@
+import type { AgentCall } from "../../../core/agents/agent-use.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
-import type { AgentCall } from "../../../core/jobs/agent-use.ts";
 import type { JobBrief } from "../../../store/store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { jobOrThrow } from "../access/job-or-throw.ts";

@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from "node:path";
-import { type AgentCall, type AgentUse, messageTool } from "../../../core/jobs/agent-use.ts";
+import { type AgentCall, type AgentUse, messageTool } from "../../../core/agents/agent-use.ts";
 import { type JsonRecord, recordOf, textOf } from "./json-record.ts";
 import type { AgentFact } from "./protocol.ts";
 
@@ -18,6 +18,8 @@ type Options = {
   mask(text: string): string;
   /** Called with each call that is new or has changed. */
   onCall(call: AgentCall): void;
+  /** Called after each fact. */
+  onUse?(use: AgentUse): void;
 };
 
 /** Counts what an agent tells, and describes each of its calls in a few words. Why: ADR 0132. */
@@ -85,6 +87,7 @@ export class AgentLog {
         if (fact.costUsd !== undefined) this.#costMicroUsd = microOf(fact.costUsd);
         break;
     }
+    this.#options.onUse?.(this.use);
   }
 
   #called({ id: name, tool, input, title }: Extract<AgentFact, { kind: "called" }>): void {

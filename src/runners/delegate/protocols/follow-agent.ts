@@ -1,3 +1,4 @@
+import type { AgentUse } from "../../../core/agents/agent-use.ts";
 import type { RunningProcess, Usage } from "../../../sandbox/sandbox.ts";
 import type { ResultForm } from "../../read-result.ts";
 import type { RunContext, RunnerDeps } from "../../runner.ts";
@@ -11,6 +12,8 @@ type Followed = {
   root: string;
   plan: { stdoutFile: string };
   running: RunningProcess;
+  /** Called with what it has used so far. */
+  onUse?(use: AgentUse): void;
 };
 
 /** A running agent, with what it tells in its usage. */
@@ -30,13 +33,18 @@ export type AgentTale = {
 export function followAgent(
   { logger }: Pick<RunnerDeps, "logger">,
   context: RunContext,
-  { entry, root, plan, running }: Followed,
+  { entry, root, plan, running, onUse }: Followed,
 ): AgentTale {
   const { reportCall, secrets, lease } = context;
   const { protocol = "text" } = entry;
   if (protocol === "text") return { running, form: "line", answer: () => "" };
   const mask = (text: string): string => secrets.maskMessage(text);
-  const log = new AgentLog({ root, mask, onCall: (call) => reportCall?.(call) });
+  const log = new AgentLog({
+    root,
+    mask,
+    onCall: (call) => reportCall?.(call),
+    onUse: (use) => onUse?.(use),
+  });
   const ended = new AbortController();
   const reading = followStream(protocol, log, { path: plan.stdoutFile, ended: ended.signal }).catch(
     (error: unknown) => {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { AgentCall } from "../../../core/jobs/agent-use.ts";
+import type { AgentCall } from "../../../core/agents/agent-use.ts";
 import { AgentLog } from "./agent-log.ts";
 import { noteLine } from "./follow-stream.ts";
 import type { StreamProtocol } from "./protocol.ts";

@@ -1,3 +1,4 @@
+import type { BudgetPart } from "../../../core/agents/agent-budget.ts";
 import type { JsonRecord } from "./json-record.ts";
 
 /** How agents tell what they do. `text`: not at all. Why: ADR 0132. */
@@ -5,6 +6,15 @@ export const protocols = ["claude-stream", "codex-json", "gemini-stream", "openc
 export type Protocol = (typeof protocols)[number];
 /** Those whose agents print one JSON object in each line. */
 export type StreamProtocol = Exclude<Protocol, "text">;
+
+/** What can be limited, because agents of this protocol tell it. Some tell tokens or dollars only when they end. */
+export const measuredBy: Readonly<Record<Protocol, readonly BudgetPart[]>> = {
+  "claude-stream": ["usd", "tokens", "tool_calls"],
+  "codex-json": ["tokens", "tool_calls"],
+  "gemini-stream": ["tokens", "tool_calls"],
+  opencode: ["usd", "tokens", "tool_calls"],
+  text: [],
+};
 
 /** One thing that an agent tells, in the same form for every protocol. */
 export type AgentFact =

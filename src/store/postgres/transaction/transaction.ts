@@ -187,7 +187,9 @@ export class Transaction {
   async commit(lane: LaneGroup | null): Promise<Finished | null> {
     await this.resealJobs();
     const finish = this.work.finish(lane);
+    const spending = this.work.spending();
     const [finished, committed] = this.sql.together(() => {
+      if (spending !== null) this.sendStatement(spending);
       this.writeJobs(this.newRows);
       if (finish === null && lane !== null) this.send(laneText, lane.id, lane.group);
       const finishing =

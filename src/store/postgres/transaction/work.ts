@@ -1,7 +1,9 @@
 import { randomBytes, randomInt } from "node:crypto";
+import { add, budgetParts, nothingSpent, type Spending } from "../../../core/agents/agent-budget.ts";
 import { eventTable, type NewEvent } from "../../../core/events.ts";
 import type { Effects } from "../../../core/jobs/effects.ts";
 import { type JobRecord, type JobState, jobStates } from "../../../core/jobs/job.ts";
+import { addSpendingText } from "../../acts/spending-acts.ts";
 import { NoticeBuilder } from "../../jobs/notice-builder.ts";
 import { sealText } from "../../log/seal-text.ts";
 import { storedEvent } from "../../log/stored-event.ts";
@@ -29,6 +31,10 @@ export type JobWrite = KeptJob & { from: Place | null; before: JobRecord | null;
 const hashMark = randomBytes(32).toString("hex");
 const seqMark = randomInt(2 ** 47, 2 ** 48 - 1);
 
+const spendingText = addSpendingText(
+  `SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) AS s (tenant_id) ORDER BY tenant_id`,
+);
+
 /** Everything that a transaction writes at its end, collected while its acts decide. Why: ADR 0080. */
 export class Work {
   readonly notice = new NoticeBuilder();
@@ -49,6 +55,7 @@ export class Work {
   readonly #states = new Map<JobState, number>();
   readonly #owners = new Map<string, OwnerCounts>();
   readonly #workers = new Map<string, WorkerCounts>();
+  readonly #spending = new Map<string, Spending>();
   readonly #limits = new Map<string, Limit>();
 
   log(event: NewEvent & { jobSeq?: number | null }): void {
@@ -57,8 +64,9 @@ export class Work {
 
   /** Collects a change of a job and everything that follows from it, except the queue-index update. */
   change(kept: KeptJob | null, effects: Effects, queueId: number): KeptJob {
-    const { after, readiness, dueAt, events, counts } = effects;
+    const { after, readiness, dueAt, events, counts, spending } = effects;
     for (const event of events) this.log(event);
+    if (spending !== null) this.#spend(spending);
     if (counts !== null) {
       this.countQueue(queueId, counts);
       if (counts.from !== null) this.countJob(after, counts.from, -1);
@@ -96,6 +104,23 @@ export class Work {
       pending: before.pending + pending,
       active: before.active + active,
     });
+  }
+
+  #spend({ tenantId, day, spent }: Spending): void {
+    const before = this.#spending.get(tenantId)?.spent ?? nothingSpent;
+    this.#spending.set(tenantId, { tenantId, day, spent: add(before, spent) });
+  }
+
+  /** Rows of tenants are locked in the same order by all transactions. */
+  spending(): Statement | null {
+    const rows = [...this.#spending.values()].sort((one, other) => (one.tenantId < other.tenantId ? -1 : 1));
+    if (rows.length === 0) return null;
+    const values = [
+      rows.map(({ tenantId }) => tenantId),
+      rows.map(({ day }) => day),
+      ...budgetParts.map((part) => rows.map(({ spent }) => spent[part])),
+    ];
+    return { text: spendingText, values };
   }
 
   #countWorker(id: string, { completed, failed }: WorkerCounts): void {

@@ -1,7 +1,9 @@
+import type { Spending } from "../../../core/agents/agent-budget.ts";
 import type { Change } from "../../../core/jobs/change.ts";
 import { type ChangeContext, decideEffects, type Effects } from "../../../core/jobs/effects.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import type { Outcome } from "../../../core/jobs/outcome.ts";
+import { addSpendingText } from "../../acts/spending-acts.ts";
 import { noteEffects } from "../../jobs/note-effects.ts";
 import type { Context } from "../context.ts";
 import { countJob } from "../counts/count-job.ts";
@@ -53,8 +55,9 @@ function receiptOf({ frame }: Context, entry: JobEntry, { receipt }: JobRecord):
 
 /** Carries out what follows from a change beside the job: events, counters, queues, and notices after the commit. */
 export function applyEffects(context: Context, queueId: number, effects: Effects): void {
-  const { after, events, counts, readiness } = effects;
+  const { after, events, counts, readiness, spending } = effects;
   for (const event of events) appendEvent(context, event);
+  if (spending !== null) addSpending(context, spending);
   if (counts !== null) {
     const { from, to, worker } = counts;
     if (from !== null) countJob(context, after, from, -1);
@@ -69,6 +72,12 @@ export function applyEffects(context: Context, queueId: number, effects: Effects
   }
   if (readiness === "later" && context.nextRunAt !== undefined)
     context.nextRunAt = Math.min(context.nextRunAt ?? after.runAt, after.runAt);
+}
+
+const spendingText = addSpendingText("VALUES (?, ?, ?, ?, ?)");
+
+function addSpending({ sql }: Context, { tenantId, day, spent }: Spending): void {
+  sql.run(spendingText, tenantId, day, spent.usd, spent.tokens, spent.tool_calls);
 }
 
 function countWorker(

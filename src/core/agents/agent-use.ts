@@ -22,6 +22,8 @@ export type AgentUse = {
   model?: string;
 };
 
+export const unusedAgent: AgentUse = { tool_calls: 0, denied: 0, tokens_in: 0, tokens_out: 0 };
+
 /** The tool name under which what an agent writes stands among its calls. */
 export const messageTool = "message";
 
@@ -32,13 +34,22 @@ export function shownAgentUse({ cost_micro_usd: micro, ...use }: AgentUse): Show
   return { ...use, ...(micro === undefined ? {} : { cost_usd: micro / 1e6 }), reported_by: "agent" };
 }
 
-/** The agent's own part of a usage, and the rest of it. */
+type UsageOfAgent<Rest> = Rest & { agent?: AgentUse; earlier?: EarlierUse };
+/** What the attempts before have used; dollars in millionths. */
+type EarlierUse = { usd: number; tokens: number; tool_calls: number };
+
+/** The agent's own parts of a usage, and the rest of it. */
 export function withoutAgent<Rest extends object>(
-  usage: (Rest & { agent?: AgentUse }) | null,
-): { agent: AgentUse | null; usage: Rest | null } {
-  if (usage === null) return { agent: null, usage: null };
-  const { agent, ...rest } = usage;
-  return { agent: agent ?? null, usage: rest as unknown as Rest };
+  usage: UsageOfAgent<Rest> | null,
+): { agent: AgentUse | null; earlier: EarlierUse | null; usage: Rest | null } {
+  if (usage === null) return { agent: null, earlier: null, usage: null };
+  const { agent, earlier, ...rest } = usage;
+  const isEmpty = earlier !== undefined && Object.keys(rest).length === 0;
+  return {
+    agent: agent ?? null,
+    earlier: earlier ?? null,
+    usage: isEmpty ? null : (rest as unknown as Rest),
+  };
 }
 
 /** The details of an event for one call. */
