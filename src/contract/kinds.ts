@@ -10,7 +10,7 @@ import {
   text,
   workingDir,
 } from "./shapes/fields.ts";
-import { storedFile } from "./shapes/file-shapes.ts";
+import { inputPath, storedFile } from "./shapes/file-shapes.ts";
 import { agentBudget, command, environment, secrets, stdin } from "./shapes/run-shapes.ts";
 
 /** What a coding agent is asked to do. */
@@ -73,6 +73,7 @@ export const kinds = {
       idle_timeout_sec: integer(0, 604_800).optional(),
       mode: z.enum(delegateModes).optional(),
       budget: agentBudget.optional(),
+      apply: inputPath.optional(),
       secrets: secrets.optional(),
     },
     documentFields: {

@@ -57,7 +57,7 @@ const inputName = "input.json";
 const resultName = "result.json";
 /** The job's output directory, below its work directory. */
 export const outputName = "output";
-const inputsName = "inputs";
+export const inputsName = "inputs";
 
 /** A process and what it was started from. */
 export type StartedProcess = { plan: LaunchPlan; running: RunningProcess };

@@ -48,6 +48,10 @@ export const jobctlShape: ProgramShape = {
       summary: "put what a coding agent has changed into a repository, after asking",
       load: () => import("./delegate/apply.ts"),
     },
+    reply: {
+      summary: "give a coding agent another task on top of what it has changed",
+      load: () => import("./delegate/reply.ts"),
+    },
     compare: {
       summary:
         "show side by side what several agents have made of a task, and what each reports that it has cost",

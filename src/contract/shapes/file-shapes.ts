@@ -15,7 +15,7 @@ export const storedFile = z.strictObject({
 });
 
 /** One spelling for each path: two that differ only in their text would be one file. */
-const inputPath = relativePath
+export const inputPath = relativePath
   .refine((path) => path.length <= inputPathCharsMax, `must have at most ${inputPathCharsMax} characters`)
   .refine(
     (path) => !path.split("/").some((name) => name === "" || name === "."),

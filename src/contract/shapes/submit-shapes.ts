@@ -178,6 +178,17 @@ function storageProblems(job: SubmissionFields): Problem[] {
     : [];
 }
 
+/** The diff that an agent begins with is one of its files, and put into a copy. */
+function applyProblems(
+  apply: string,
+  { inputs, mode }: { inputs?: readonly { path: string }[]; mode?: string },
+): Problem[] {
+  if (mode === "in-place")
+    return [{ path: "run.apply", message: "is not possible in place; the diff is put into a copy" }];
+  if (inputs?.some(({ path }) => path === apply)) return [];
+  return [{ path: "run.apply", message: "must be the path of a file in run.inputs" }];
+}
+
 /** A container has its own directories, which the worker does not reach. */
 function fileProblems({ run }: SubmissionFields): Problem[] {
   if (run === undefined) return [];
@@ -188,6 +199,7 @@ function fileProblems({ run }: SubmissionFields): Problem[] {
         message: "is not possible for delegate jobs; every file that the agent changes is kept",
       },
     ];
+  if (run.kind === "delegate" && run.apply !== undefined) return applyProblems(run.apply, run);
   if (run.kind === "exec" && run.stdin !== undefined && run.stdin_from !== undefined)
     return [{ path: "run.stdin_from", message: "give run.stdin or run.stdin_from, not both" }];
   const isInContainer = "container" in run && run.container !== undefined;

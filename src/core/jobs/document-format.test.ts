@@ -28,6 +28,7 @@ describe("the format of a document", () => {
     expect(formatOf({ run: { mode: "in-place" } })).toBe(5);
     expect(formatOf({ traceparent: "00-1-1-01" })).toBe(6);
     expect(formatOf({ egress: { allow: [] } })).toBe(7);
-    expect(formatOf({ run: { budget: {} } })).toBe(documentFormat);
+    expect(formatOf({ run: { budget: {} } })).toBe(8);
+    expect(formatOf({ run: { apply: "a" } })).toBe(documentFormat);
   });
 });

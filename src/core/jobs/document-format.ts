@@ -15,6 +15,7 @@ export const fieldFormats: Readonly<Record<string, number>> = {
   traceparent: 6,
   egress: 7,
   "run.budget": 8,
+  "run.apply": 9,
 };
 
 /** The newest format: this version writes and reads all formats up to it. */

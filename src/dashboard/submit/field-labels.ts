@@ -29,6 +29,7 @@ export const fieldLabels: Record<string, string> = {
   expected_artifacts: "Files that the agent must leave",
   idle_timeout_sec: "Seconds without output until it is stopped",
   budget: "What it may use in all, as JSON",
+  apply: "The input with the diff to begin with",
   mode: "Mode",
   collect: "Files to keep, as patterns",
 };

@@ -203,6 +203,7 @@ function delegationOf(settings: KnownSettings, { document }: RunContext): Omit<D
     expectedArtifacts: run.expected_artifacts ?? [],
     idleTimeoutSec: run.idle_timeout_sec ?? idleTimeoutSecDefault,
     secrets: run.secrets ?? [],
+    apply: run.apply,
   };
 }
 

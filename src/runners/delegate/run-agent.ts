@@ -12,6 +12,7 @@ import {
 } from "./agent-command.ts";
 import { homeMount } from "./agent-home.ts";
 import type { AgentLimits } from "./agent-limits.ts";
+import { applyEarlier } from "./apply-earlier.ts";
 import type { ChosenAgent } from "./choose-agent.ts";
 import type { DelegateSettings } from "./delegate-settings.ts";
 import { type AgentTale, followAgent } from "./protocols/follow-agent.ts";
@@ -28,6 +29,8 @@ export type Delegation = {
   /** 0: none. */
   idleTimeoutSec: number;
   secrets: readonly string[];
+  /** The input with the diff with which the agent begins. */
+  apply: string | undefined;
   /** Null: it may use as much as it likes. */
   limits: AgentLimits | null;
 };
@@ -56,6 +59,8 @@ export async function runAgent(
     mounts: [...workspace.mounts, ...(await homeMount(deps, context, chosen.entry))],
     egress: chosen.entry.egress,
     input: { prompt: delegation.prompt },
+    prepare: () =>
+      applyEarlier(deps, context, { workspace, path: delegation.apply, egress: chosen.entry.egress }),
   });
   if ("kind" in started) return { outcome: started, isStarted: false };
 

@@ -6,20 +6,15 @@ import type { AgentBudget } from "../../../core/agents/agent-budget.ts";
 import { WritError } from "../../../core/errors.ts";
 import { delegateModeDefault, delegateModes, providers } from "../../../core/jobs/document.ts";
 import { withWrit } from "../../connection/connection.ts";
-import { withJobs } from "../../connection/with-jobs.ts";
 import type { CliContext } from "../../context.ts";
 import { collect, parsed, wholeNumber } from "../../program.ts";
 import { parseDuration } from "../../terminal/duration.ts";
-import { print } from "../../terminal/print.ts";
 import { rawHelp } from "../run/copy-output.ts";
-import { followJob } from "../run/follow-job.ts";
-import { tellingCalls } from "../run/tell-calls.ts";
-import { watchJob } from "../submit/watch-job.ts";
 import { budgetOf } from "./budget-option.ts";
 import { chooseModel, type ModelFlags } from "./choose-model.ts";
 import { agentsIn, delegateSeveral } from "./delegate-several.ts";
 import { readPrompt } from "./read-prompt.ts";
-import { sayWhatChanged } from "./say-what-changed.ts";
+import { chatAgent, submitToAgent } from "./submit-to-agent.ts";
 
 type DelegateFlags = ModelFlags & {
   repo: string;
@@ -42,7 +37,6 @@ type DelegateFlags = ModelFlags & {
   raw?: boolean;
 };
 
-const chatAgent = "chat";
 const durationHelp = "a time such as 30s, 10m or 1h";
 
 export function define(command: Command, context: CliContext): void {
@@ -145,18 +139,7 @@ async function delegate(writ: Writ, { context, command, prompt, flags }: Delegat
       );
     return delegateSeveral(writ, { context, command, job, agents, isDetached: flags.detach === true });
   }
-  const { id } = await writ.submit(job);
-  if (flags.detach) return print(context, command, { job_id: id }, () => `${id}\n`);
-  if (flags.wait) await watchJob(writ, { context, command, id });
-  else {
-    await withJobs(context, command, async (jobs) => {
-      const { raw = false } = flags;
-      const isTold = agents[0] !== chatAgent;
-      const followed = { context, command, jobId: id, raw, isTold, attempt: 1, onLeave: "stop" } as const;
-      context.exitCode = await tellingCalls({ context, command, jobId: id }, () => followJob(jobs, followed));
-    });
-  }
-  if (!context.stops.requested.aborted) await sayWhatChanged(writ, { context, command, jobId: id });
+  await submitToAgent(writ, { context, command, job, flags });
 }
 
 async function describeJob(
