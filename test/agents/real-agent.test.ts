@@ -24,7 +24,8 @@ try {
 const capable = missing === null ? test : test.skip;
 const note = missing === null ? "" : ` (not capable: ${missing})`;
 
-capable(`O-15 a real agent does its task in the cage, and its diff is right${note}`, async () => {
+/** A repository with a task, a model that gives it, and a worker with the documented entry. */
+async function prepareTrial() {
   const repo = stage.makeRepo();
   for (const [path, text] of Object.entries(trialFiles)) writeFileSync(join(repo, path), text);
   giveTree(repo);
@@ -49,7 +50,12 @@ capable(`O-15 a real agent does its task in the cage, and its diff is right${not
     { workerEnv },
     agent!.visiblePaths,
   );
-  const job = await stage.delegated(repo, { run: { prompt: trialPrompt(trial), agent: name } });
+  return { repo, seen, run: { prompt: trialPrompt(trial), agent: name } };
+}
+
+capable(`O-15 a real agent does its task in the cage, and its diff is right${note}`, async () => {
+  const { repo, seen, run } = await prepareTrial();
+  const job = await stage.delegated(repo, { run });
   expect(job).toMatchObject({
     status: "completed",
     result: { changed: [{ path: "src/greeting.txt", change: "modified" }] },
@@ -59,6 +65,18 @@ capable(`O-15 a real agent does its task in the cage, and its diff is right${not
   const diff = await stage.artifact(job, `${job.id}/changes.diff`);
   expect(diff).toContain("-Helo, world\n+Hello, world\n");
   expect(readFileSync(join(repo, "src/greeting.txt"), "utf8")).toBe("Helo, world\n");
+});
+
+capable(`a real agent is stopped when it calls more tools than its budget allows${note}`, async () => {
+  const { repo, run } = await prepareTrial();
+  const job = await stage.delegated(repo, { run: { ...run, budget: { tool_calls: 2 } } });
+  expect(job).toMatchObject({
+    status: "failed",
+    fail_code: "EXECUTION_ERROR",
+    fail_detail: "BUDGET_EXCEEDED",
+  });
+  expect(job.agent!.tool_calls).toBeGreaterThan(2);
+  expect(job.fail_history[0]?.reason).toContain("the budget of the job left 2 calls of tools");
 });
 
 capable(`writ doctor --agent tries a real agent, with no key and no home of the worker${note}`, async () => {
