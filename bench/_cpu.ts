@@ -21,15 +21,35 @@ export async function withCpu<T>(
 
 /** The CPU time of a process, of everything that it started and of everything below, also of what has ended. */
 export function treeCpuUs(root: number): number {
+  return treeOf(root).reduce((sumUs, { ownUs, childrenUs }) => sumUs + ownUs + childrenUs, 0);
+}
+
+export type JobCpuUs = { node: number; launcher: number; cages: number };
+
+/**
+ * The CPU time of a hub with its own worker by parts: Node in both, the launcher itself, and the cages with what runs in
+ * them, as far as they have ended.
+ */
+export function cpuOfProcessJobs(hubPid: number): JobCpuUs {
+  const sums: JobCpuUs = { node: 0, launcher: 0, cages: 0 };
+  for (const { name, ownUs, childrenUs } of treeOf(hubPid)) {
+    if (name === "writ-launcher") {
+      sums.launcher += ownUs;
+      sums.cages += childrenUs;
+    } else sums.node += ownUs;
+  }
+  return sums;
+}
+
+/** A process and everything below it. */
+function treeOf(root: number): Stat[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const stats = new Map(pids.map((pid) => [Number(pid), statOf(Number(pid))]));
   const isBelow = (pid: number): boolean => {
     const parent = stats.get(pid)?.parent ?? 0;
     return pid === root || (parent !== 0 && isBelow(parent));
   };
-  let sumUs = 0;
-  for (const [pid, stat] of stats) if (isBelow(pid)) sumUs += stat.ownUs + stat.childrenUs;
-  return sumUs;
+  return [...stats].filter(([pid]) => isBelow(pid)).map(([, stat]) => stat);
 }
 
 /** Of all threads, also of those that have ended. */

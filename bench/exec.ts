@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writ } from "../src/client/index.ts";
-import { treeCpuUs } from "./_cpu.ts";
+import { cpuOfProcessJobs, type JobCpuUs } from "./_cpu.ts";
 import { figure, median } from "./_figures.ts";
 import { startBenchHub } from "./_hub.ts";
 import { readOptions } from "./_options.ts";
@@ -10,9 +10,10 @@ import { compareProcesses } from "./peers/exec.ts";
 
 /**
  * Caged process jobs end to end: submitted, signed, claimed, verified, run in a cage where the machine can do that, their
- * output kept, their end receipted. Hub and worker are processes as users run them. Beside jobs per second stands the
- * CPU time of a job in hub, worker, launcher and process together, which other work on the machine changes least.
- * Usage: npm run bench -- exec [jobs] [slots]
+ * output kept, their end receipted. Hub and worker are a process as users run them. Beside jobs per second stands the
+ * CPU time of a job in hub and worker, in the launcher, and in cage and process, which other work on the machine changes
+ * least.
+ * Usage: npm run bench -- exec [jobs] [slots]. Why: ADR 0148.
  *
  * With --peers it is measured beside BullMQ with child_process.spawn and with bubblewrap instead, in turns:
  * Why: ADR 0057, ADR 0058.
@@ -23,7 +24,7 @@ const jobs = Number(options.positionals[0] ?? 1_000);
 const slots = Number(options.positionals[1] ?? 32);
 const rounds = 3;
 const warmUpJobs = 200;
-const lookMs = 50;
+const lookMs = 5;
 
 const text = "x".repeat(200);
 const commands = {
@@ -40,32 +41,36 @@ async function measureAlone(): Promise<void> {
   const writ = new Writ({ url: hub.url, token: hub.token });
   try {
     for (const argv of Object.values(commands)) await drained(writ, argv, warmUpJobs);
-    const found = new Map<string, { jobsPerSecond: number[]; cpuUs: number[] }>();
+    const found = new Map<string, Turn[]>();
     // In turns, so that whatever else the machine does falls on both alike.
     for (let round = 0; round < rounds; round++) {
       for (const [name, argv] of Object.entries(commands)) {
-        const beforeUs = treeCpuUs(hub.pid);
+        const before = cpuOfProcessJobs(hub.pid);
         const jobsPerSecond = await drained(writ, argv, jobs);
-        const all = found.get(name) ?? { jobsPerSecond: [], cpuUs: [] };
-        all.jobsPerSecond.push(jobsPerSecond);
-        all.cpuUs.push((treeCpuUs(hub.pid) - beforeUs) / jobs);
-        found.set(name, all);
+        const turn = { jobsPerSecond, cpuUs: perJob(before, cpuOfProcessJobs(hub.pid)) };
+        found.set(name, [...(found.get(name) ?? []), turn]);
       }
     }
-    for (const [name, { jobsPerSecond, cpuUs }] of found) {
-      const spread = [Math.min(...jobsPerSecond), Math.max(...jobsPerSecond)].map(Math.round);
-      figure(name, median(jobsPerSecond), "jobs/s", {
-        jobs,
-        slots,
-        rounds,
-        spread,
-        cpu_us: Math.round(median(cpuUs)),
-      });
-    }
+    for (const [name, turns] of found) tell(name, turns);
   } finally {
     writ.close();
     await hub.stop();
   }
+}
+
+type Turn = { jobsPerSecond: number; cpuUs: JobCpuUs };
+
+function perJob(before: JobCpuUs, after: JobCpuUs): JobCpuUs {
+  const of = (part: keyof JobCpuUs) => Math.round((after[part] - before[part]) / jobs);
+  return { node: of("node"), launcher: of("launcher"), cages: of("cages") };
+}
+
+function tell(name: string, turns: readonly Turn[]): void {
+  const rates = turns.map(({ jobsPerSecond }) => jobsPerSecond);
+  const spread = [Math.min(...rates), Math.max(...rates)].map(Math.round);
+  const cpu = (part: keyof JobCpuUs) => median(turns.map(({ cpuUs }) => cpuUs[part]));
+  const cpuUs = { node: cpu("node"), launcher: cpu("launcher"), cages: cpu("cages") };
+  figure(name, median(rates), "jobs/s", { jobs, slots, rounds, spread, cpu_us: cpuUs });
 }
 
 function prepareHome(): string {
@@ -84,6 +89,8 @@ async function drained(writ: Writ, argv: readonly string[], count: number): Prom
   while (accepted.length < count) {
     accepted.push(...(await writ.submitBatch(Array(Math.min(500, count - accepted.length)).fill(job))));
   }
+  // One call that waits, because each look at the lists would be charged to the hub. The last one ends among the last.
+  await writ.wait(accepted.at(-1)!.id);
   while (await isUnderWay(writ)) await new Promise((resolve) => setTimeout(resolve, lookMs));
   const seconds = (performance.now() - startedAt) / 1000;
   for (const { id } of [accepted[0]!, accepted.at(-1)!]) {

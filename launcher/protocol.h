@@ -20,7 +20,7 @@
  * Descriptor 4 may be a channel over which the launcher hands sockets to the worker (hand-over.h). Why: ADR 0120.
  */
 
-#define PROTOCOL_VERSION 12u
+#define PROTOCOL_VERSION 13u
 
 /* Has room for any argv and environment that execve accepts (2 MiB by default) and for the rest of a plan. */
 #define FRAME_BYTES_MAX (4u * 1024 * 1024)
@@ -113,13 +113,14 @@ enum field_tag {
   /*
    * u32, 1 to HOLD_MS_MAX: for so long after its program has started, the job's output is held in memory, as long as both
    * streams together have at most HELD_BYTES_MAX bytes. If the job ends meanwhile, EXITED contains the output, and there
-   * are neither files nor a STARTED. Otherwise the files are made then, and STARTED is sent.
+   * are neither files nor a STARTED. Otherwise the files are made then, with the two directories above each that may be
+   * missing, and STARTED is sent.
    */
   TAG_HOLD_MS = 20,
   /*
-   * Absolute path of a directory on the host that is made for this job; so is the directory above it, if it is missing.
-   * If the job ends while its output is held, both are removed again, unless the job has left something there or there is
-   * something else in the upper one. A plan with it has no TAG_GIVE_DIR.
+   * Absolute path of a directory on the host that is made for this job in one that exists. With PROTECT_IDS it belongs to
+   * TAG_UID and TAG_GID. If the job ends while its output is held, it is removed again, unless the job has left something
+   * there. A plan with it has no TAG_GIVE_DIR.
    */
   TAG_HOME = 21,
   /*

@@ -50,6 +50,8 @@ export async function openWrit({ url, token }: { url: string; token: string }): 
         const accepted = await writ.submitBatch(Array(Math.min(500, jobs - sent)).fill(job));
         last = accepted.at(-1)!.id;
       }
+      // One call that waits: each look at the queues costs the hub more than a look at Redis costs that.
+      await writ.wait(last);
       while (!(await isEmpty())) await sleep(processLookMs);
       const { status, fail_reason: reason, output } = await writ.get(last);
       if (status !== "completed" || output.stdout !== processOutputBytes)

@@ -11,14 +11,11 @@
 #include "fatal.h"
 #include "kernel.h"
 
-/* More than the other attempts of one job. */
-#define TRIES_MAX 16
-
-static bool make_directories(const char *home, struct failure *failure);
-static void parent_of(const char *path, char *parent);
+static bool give_home(const struct plan *plan);
 static bool make_entries(int home_fd, const struct plan *plan);
 static bool make_entry(int home_fd, const struct home_step *step);
 static bool write_content(int fd, const struct home_step *step);
+static void parent_of(const char *path, char *parent);
 static bool remove_entries(int home_fd, const struct home *home);
 static bool remove_entry(int home_fd, const char *path, bool is_directory);
 static bool is_gone(int result);
@@ -46,30 +43,17 @@ void home_forget(struct home *home) {
 }
 
 bool make_home(const struct plan *plan, struct failure *failure) {
-  if (!make_directories(plan->home, failure)) return false;
+  if (mkdir(plan->home, 0700) != 0) return fail(failure, STEP_HOME, "making %s", plan->home);
   int home_fd = open(plan->home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (home_fd < 0) return fail(failure, STEP_HOME, "opening %s", plan->home);
-  bool is_made = make_entries(home_fd, plan) || fail(failure, STEP_HOME, "filling %s", plan->home);
+  bool is_made = (make_entries(home_fd, plan) && give_home(plan)) || fail(failure, STEP_HOME, "filling %s", plan->home);
   if (close(home_fd) != 0 && is_made) return fail(failure, STEP_HOME, "closing %s", plan->home);
   return is_made;
 }
 
-static bool make_directories(const char *home, struct failure *failure) {
-  char parent[PATH_BYTES_MAX + 1];
-  parent_of(home, parent);
-  for (int tries = 0; tries < TRIES_MAX; tries++) {
-    // Another attempt of the job may have made it, and may remove it at its end, even now.
-    if (mkdir(parent, 0700) != 0 && errno != EEXIST) return fail(failure, STEP_HOME, "making %s", parent);
-    if (mkdir(home, 0700) == 0) return true;
-    if (errno != ENOENT) break;
-  }
-  return fail(failure, STEP_HOME, "making %s", home);
-}
-
-static void parent_of(const char *path, char *parent) {
-  size_t bytes = (size_t)(strrchr(path, '/') - path);
-  memcpy(parent, path, bytes);
-  parent[bytes] = '\0';
+/* Last, so that the job's user cannot reach it while it is filled. */
+static bool give_home(const struct plan *plan) {
+  return !plan_asks(plan, PROTECT_IDS) || lchown(plan->home, plan->uid, plan->gid) == 0;
 }
 
 static bool make_entries(int home_fd, const struct plan *plan) {
@@ -105,16 +89,11 @@ static bool write_content(int fd, const struct home_step *step) {
 }
 
 bool remove_home(const struct home *home) {
-  char parent[PATH_BYTES_MAX + 1];
   int home_fd = open(home->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (home_fd < 0) return false;
   bool is_empty = remove_entries(home_fd, home);
   if (close(home_fd) != 0) fatal("closing a home");
-  if (!is_empty || rmdir(home->path) != 0) return false;
-  parent_of(home->path, parent);
-  // Another attempt of the job may be in it.
-  (void)rmdir(parent);
-  return true;
+  return is_empty && rmdir(home->path) == 0;
 }
 
 static bool remove_entries(int home_fd, const struct home *home) {
@@ -136,6 +115,12 @@ static bool remove_entry(int home_fd, const char *path, bool is_directory) {
   bool is_removed = is_gone(unlinkat(parent_fd, slash + 1, flags));
   if (close(parent_fd) != 0) fatal("closing a directory of a home");
   return is_removed;
+}
+
+static void parent_of(const char *path, char *parent) {
+  size_t bytes = (size_t)(strrchr(path, '/') - path);
+  memcpy(parent, path, bytes);
+  parent[bytes] = '\0';
 }
 
 /* A job may remove its own files itself. */

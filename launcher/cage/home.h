@@ -7,7 +7,7 @@
 #include "failure.h"
 #include "plan/plan.h"
 
-/* The data for removing a job's home after its plan was dropped. Why: ADR 0057. */
+/* The data for removing a job's home after its plan was dropped. Why: ADR 0057, ADR 0148. */
 struct home {
   char *memory;
   const char *path; /* NULL without a home */
@@ -25,7 +25,7 @@ void home_forget(struct home *home);
 bool make_home(const struct plan *plan, struct failure *failure);
 
 /*
- * Removes the home after the last process of the job has gone, by descriptor and without following links of the job.
+ * Removes the home, which the job owns, after the last process of the job has gone, by descriptor and without following links of the job.
  * False when something is left: then the worker removes it.
  */
 bool remove_home(const struct home *home);

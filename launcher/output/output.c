@@ -14,6 +14,7 @@
 
 #include "fatal.h"
 #include "output/masked-output.h"
+#include "output/output-file.h"
 #include "wait-for-room.h"
 #include "watch.h"
 
@@ -26,7 +27,6 @@
 static bool must_wake_watchers;
 
 static bool make_pipe(struct output *output, int *write_fd, struct failure *failure);
-static int make_file(const char *path);
 static bool release_one(struct output *output);
 static bool stall_or_fail(struct output *output);
 static bool put_bytes(struct output *output, const uint8_t *bytes, size_t count);
@@ -48,7 +48,7 @@ bool output_open(struct output *output, const char *path, uint64_t bytes_max, ui
     output->path = strdup(path);
     if (output->path == NULL) fatal("no memory for a path");
   } else {
-    output->file_fd = make_file(path);
+    output->file_fd = make_output_file(path);
     if (output->file_fd < 0) return fail(failure, STEP_OUTPUT, "making %s", path);
   }
   return make_pipe(output, write_fd, failure);
@@ -60,10 +60,6 @@ static bool make_pipe(struct output *output, int *write_fd, struct failure *fail
   output->pipe_fd = ends[0];
   *write_fd = ends[1];
   return true;
-}
-
-static int make_file(const char *path) {
-  return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 bool output_release(struct output *output) {
@@ -245,7 +241,7 @@ static size_t write_most(struct output *output, const uint8_t *bytes, size_t cou
 
 /* The file of output that was held is made when it is needed. */
 static bool has_file(struct output *output) {
-  if (output->file_fd < 0) output->file_fd = make_file(output->path);
+  if (output->file_fd < 0) output->file_fd = make_output_file_and_way(output->path);
   return output->file_fd >= 0;
 }
 

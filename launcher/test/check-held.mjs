@@ -34,14 +34,16 @@ const holdMs = 1000;
 const triesMax = 20;
 
 function short(script, more = {}) {
-  const home = join(scratch, `home-${nextId()}`, "1");
+  const id = nextId();
+  const home = join(scratch, `home-${id}.1`);
+  const attempt = join(scratch, `job-${id}`, "1");
   return plan(["/bin/sh", "-c", script], {
-    mounts: jailMounts(join(home, "work")),
-    stdout: join(home, "stdout.log"),
-    stderr: join(home, "stderr.log"),
+    mounts: jailMounts(home),
+    stdout: join(attempt, "stdout.log"),
+    stderr: join(attempt, "stderr.log"),
     holdMs,
     home,
-    homeEntries: [{ path: "work" }, { path: "work/output" }, { path: "work/input.json", content: '{"n":1}' }],
+    homeEntries: [{ path: "output" }, { path: "input.json", content: '{"n":1}' }],
     ...more,
   });
 }
@@ -83,36 +85,52 @@ await check("a home is refused if it is not new, or would be anywhere else", asy
     assert.equal((await run(client, short("true", more))).step, "plan");
 });
 
-await check("a home is made even if an earlier attempt of the job ends in between", async () => {
-  // The job's directory is there when it is looked for, and gone when the home is made in it.
-  const client = faultyLauncher("-e", "inject=/^mkdir:delay_exit=500000:when=1");
-  await client.wait(0, frame.ready);
-  const one = short("true");
-  mkdirSync(join(one.home, ".."));
-  const ended = run(client, one);
-  await until(() => processes().length > 0);
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  try {
-    rmdirSync(join(one.home, ".."));
-  } catch {
-    // Too late: the home is in it already.
-  }
-  assert.equal((await ended).exitCode, 0);
-  client.socket.destroy();
-  await client.exited;
+await check("a home is the job's own, and only its user's", async (client) => {
+  const { end } = await runHeld(client, "stat -c %u.%g.%a . output input.json");
+  assert.equal(end.stdout, "65534.65534.700\n65534.65534.700\n65534.65534.600\n");
 });
+
+await check("a short job needs no directory above its files", async (client) => {
+  // Nobody can make one there.
+  const nowhere = { stdout: "/proc/none/1/stdout.log", stderr: "/proc/none/1/stderr.log" };
+  assert.equal((await runHeld(client, "echo 1", nowhere)).end.stdout, "1\n");
+});
+
+await check(
+  "the way to its files is made even if an earlier attempt of the job ends in between",
+  async () => {
+    // The first directory that the launcher itself makes is that of the job, which is gone before the next one.
+    const client = faultyLauncher("-e", "inject=/^mkdir:delay_exit=500000:when=1");
+    await client.wait(0, frame.ready);
+    const one = short("exec sleep 1000", { holdMs: 1 });
+    const jobDir = join(one.stdout, "../..");
+    const told = started(client, one);
+    await until(() => existsSync(jobDir));
+    try {
+      rmdirSync(jobDir);
+    } catch {
+      // Too late: the directory of the attempt is in it already.
+    }
+    assert.equal((await told).type, frame.started);
+    assert.equal(existsSync(one.stdout), true);
+    client.send(frame.kill, one.id);
+    await client.wait(one.id, frame.exited);
+    client.socket.destroy();
+    await client.exited;
+  },
+);
 
 await check("a short job comes back whole, and nothing of it is left", async (client) => {
   const { one, end } = await runHeld(client, "cat input.json; echo oops >&2; exit 3");
   assert.deepEqual([end.exitCode, end.stdout, end.stderr, end.homeRemoved], [3, '{"n":1}', "oops\n", 1]);
   assert.deepEqual([end.stdoutBytes, end.stderrBytes], [7, 5]);
-  assert.equal(existsSync(join(one.home, "..")), false);
+  assert.deepEqual([existsSync(one.home), existsSync(join(one.stdout, "../.."))], [false, false]);
 });
 
 await check("what a job leaves in its home stays, and no link there leads out of it", async (client) => {
   const left = await runHeld(client, "echo 1 > result.json");
   assert.deepEqual([left.end.stdout, left.end.homeRemoved], ["", 0]);
-  assert.equal(readFileSync(join(left.one.home, "work/result.json"), "utf8"), "1\n");
+  assert.equal(readFileSync(join(left.one.home, "result.json"), "utf8"), "1\n");
   const victim = join(scratch, "victim");
   mkdirSync(victim);
   symlinkSync("/etc/hostname", join(victim, "input.json"));
@@ -178,9 +196,9 @@ await check("output is whole when its end and that of the job are seen at once",
     const wait = "touch ready; until [ -e go ]; do :; done";
     const one = short(`${wait}; head -c ${heldBytesMax - 3} /dev/zero; printf ${last} >&2`, { masks });
     const ended = run(client, one);
-    await until(() => existsSync(join(one.home, "work/ready")));
+    await until(() => existsSync(join(one.home, "ready")));
     client.child.kill("SIGSTOP");
-    writeFileSync(join(one.home, "work/go"), "");
+    writeFileSync(join(one.home, "go"), "");
     await until(() => processes().length === 0);
     client.child.kill("SIGCONT");
     const end = await ended;

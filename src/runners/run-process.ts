@@ -1,8 +1,9 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Egress } from "../core/egress.ts";
 import { scheduledFor } from "../core/schedules/scheduled-for.ts";
 import type { JsonValue } from "../core/text/json-value.ts";
+import { noInputFile } from "../sandbox/cage-mounts.ts";
 import {
   type AskedLimits,
   type JobMount,
@@ -45,7 +46,7 @@ type Command = {
   stdinFile?: string | undefined;
   /** What the coding agent's entry allows; with it the network is closed, whatever the job says. */
   egress?: Egress | undefined;
-  /** Becomes the content of JOB_INPUT_FILE. */
+  /** Becomes the content of JOB_INPUT_FILE. In a cage, null needs no file of its own: all share one. */
   input: JsonValue;
   /** How a result is printed: in the last line by default, or also as one JSON document over several lines. */
   resultForm?: ResultForm | undefined;
@@ -148,14 +149,15 @@ export async function preparePlan(
   const { document, lease, attemptDir, workDir } = context;
   const asked = await readSecrets(settings.secrets, command.secrets ?? [], document.tenant_id);
   const secrets = { ...command.secretEnv, ...asked };
-  const home = await prepareFiles(context, canonicalize(command.input));
-
   const inside = sandbox.workDirInside(workDir);
+  const input = command.input === null && inside !== workDir ? undefined : canonicalize(command.input);
+  const home = await prepareFiles(context, input);
+
   const env = processEnvironment({
     jobId: lease.job_id,
     attempt: lease.attempt,
     type: document.type,
-    inputFile: join(inside, inputName),
+    inputFile: input === undefined ? noInputFile : join(inside, inputName),
     resultFile: join(inside, resultName),
     outputDir: join(inside, outputName),
     inputsDir: context.inputsDir === undefined ? undefined : join(inside, inputsName),
@@ -194,23 +196,18 @@ function limitsOf(
   return { ...asked, limits: { ...asked.limits, network: narrower(asked.limits.network, "closed") } };
 }
 
-/** The directories of a process that may be short are made by its sandbox; those of others may exist already. */
+/** The directory of a process that may be short is made by its sandbox; those of others may exist already. */
 async function prepareFiles(
-  { attemptDir, workDir, short }: RunContext,
-  input: string,
+  { workDir, short }: RunContext,
+  input: string | undefined,
 ): Promise<Pick<LaunchPlan, "home" | "holdMs" | "holdWrittenMs">> {
   if (short === undefined) {
     await mkdir(join(workDir, outputName), { recursive: true, mode: 0o700 });
-    await writeFile(join(workDir, inputName), input, { mode: 0o600 });
+    if (input !== undefined) await writeFile(join(workDir, inputName), input, { mode: 0o600 });
     return {};
   }
-  const work = relative(attemptDir, workDir);
-  const entries = [
-    { path: work },
-    { path: join(work, outputName) },
-    { path: join(work, inputName), content: input },
-  ];
-  return { home: { path: attemptDir, entries }, ...short.hold };
+  const file = input === undefined ? [] : [{ path: inputName, content: input }];
+  return { home: { path: workDir, entries: [{ path: outputName }, ...file] }, ...short.hold };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cageMounts, isProgramDir, isVisibleInCage, visiblePathProblem } from "./cage-mounts.ts";
+import { cageMounts, isProgramDir, isVisibleInCage, noInputFile, visiblePathProblem } from "./cage-mounts.ts";
 import { hostFacts } from "./host/host-facts.testing.ts";
 import { mountFlag, mountKind } from "./launcher/launcher-protocol.ts";
 
@@ -32,6 +32,11 @@ test("the mounts of a job include no path of the host that could hold a secret",
 test("a job can write only to its own directory of the host", () => {
   const writable = mounts().filter(({ kind }) => kind === mountKind.BIND_RW);
   expect(writable).toEqual([{ kind: mountKind.BIND_RW, target: "/work", source: "/home/jobs/1/work" }]);
+});
+
+test("every cage has the input of jobs without one, which no job can change", () => {
+  const input = mounts().filter(({ target }) => target === noInputFile);
+  expect(input).toEqual([{ kind: mountKind.FILE, target: noInputFile, mode: 0o444, source: "null" }]);
 });
 
 test("links of the root directory stay links, and directories are bound", () => {

@@ -4,6 +4,8 @@ import { type MountStep, mountFlag, mountKind } from "./launcher/launcher-protoc
 
 export const workDirInCage = "/work";
 export const tmpDir = "/tmp";
+/** In every cage, with the text `null`: the input of a job that has none. Why: ADR 0148. */
+export const noInputFile = "/etc/job-input.json";
 const tmpBytesDefault = 256 * 1024 ** 2;
 
 /** Names in the root directory that contain programs and libraries. Others may contain secrets and stay out. */
@@ -45,6 +47,7 @@ export function cageMounts(input: MountInput): MountStep[] {
     ...rootEntries.map(rootMount),
     { kind: mountKind.FILE, target: "/etc/passwd", mode: 0o644, source: passwd },
     { kind: mountKind.FILE, target: "/etc/group", mode: 0o644, source: group },
+    { kind: mountKind.FILE, target: noInputFile, mode: 0o444, source: "null" },
     ...etcNames.map((name) => optional(`/etc/${name}`)),
     ...addedPaths(visiblePaths, rootEntries).map(optional),
     { kind: mountKind.DEV, target: "/dev" },

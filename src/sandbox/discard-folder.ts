@@ -1,6 +1,6 @@
-import { mkdir, readdir, rename } from "node:fs/promises";
+import { chmod, mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../core/errors.ts";
+import { codeOf, hasCode } from "../core/errors.ts";
 import type { Clock } from "../runtime/clock/clock.ts";
 import { WakeUp } from "../runtime/clock/wake-up.ts";
 import type { Logger } from "../runtime/log/logger.ts";
@@ -53,7 +53,7 @@ export class DiscardFolder {
   async discard(dir: string, name: string): Promise<void> {
     const target = join(this.#discardedDir, `${name}-${this.#deps.clock.nowMs()}-${this.#count++}`);
     try {
-      await rename(dir, target);
+      await moveAway(dir, target);
     } catch (error) {
       const code = codeOf(error);
       if (code !== "ENOENT")
@@ -119,5 +119,16 @@ export class DiscardFolder {
     // The end of the round ends this wait.
     await Promise.race([round, this.#deps.clock.sleep(waitMs, enough.signal).catch(() => {})]);
     enough.abort();
+  }
+}
+
+/** Without root, a directory of a job can be moved only while its mode lets its owner write, and the job may have changed that. */
+async function moveAway(dir: string, target: string): Promise<void> {
+  try {
+    await rename(dir, target);
+  } catch (error) {
+    if (!hasCode(error, "EACCES")) throw error;
+    await chmod(dir, 0o700);
+    await rename(dir, target);
   }
 }

@@ -80,7 +80,7 @@ export type LaunchPlan = Asked & {
   stdinFile?: string | undefined;
   /** The job's own directory, on the host. */
   workDir: string;
-  /** If set, the directories of the attempt do not exist yet, and the sandbox makes them. */
+  /** If set, neither this nor the directory of the output exists yet, and the sandbox makes them. */
   home?: PlannedHome | undefined;
   /**
    * How long the output may be held in memory. A process that ends meanwhile is known only by its end, which then contains

@@ -32,6 +32,20 @@ test("processes are ended before their directories are removed", async () => {
   expect(readdirSync(join(deps.workDir, "jobs"))).toEqual([]);
 });
 
+test("the folder of a job that was short so far is removed too, and its processes are ended before", async () => {
+  const deps = await dirs();
+  for (const name of ["jobs/job-a/1", "folders/job-a.1", "folders/job-b.12/output"])
+    mkdirSync(join(deps.workDir, name), { recursive: true });
+  let swept: readonly string[] = [];
+  const sweep = async (jobIds: readonly string[]) => {
+    expect(readdirSync(join(deps.workDir, "folders"))).toHaveLength(2);
+    swept = jobIds;
+  };
+  await (await recover({ ...deps, sandbox: { sweep } })).close();
+  expect(swept.toSorted()).toEqual(["job-a", "job-b"]);
+  expect(readdirSync(join(deps.workDir, "folders"))).toEqual([]);
+});
+
 test("A18: a file that a killed worker was writing is removed when it is old", async () => {
   const deps = { ...(await dirs()), sandbox: { sweep: async () => {} } };
   const left = join(deps.workerDir, ".ledger.log.0123456789ab.tmp");

@@ -7,6 +7,7 @@ import { removeLeftovers } from "../runtime/files/remove-leftovers.ts";
 import type { Logger } from "../runtime/log/logger.ts";
 import type { DiscardFolder } from "../sandbox/discard-folder.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
+import { foldersName, jobsName } from "./attempt/attempt-dir.ts";
 import { Ledger } from "./claims/ledger.ts";
 
 type RecoverDeps = {
@@ -29,16 +30,18 @@ type RecoverDeps = {
  */
 export async function recover(deps: RecoverDeps): Promise<Ledger> {
   const { workerDir, workDir, sandbox, discards, clock, logger } = deps;
-  const jobsDir = join(workDir, "jobs");
+  const jobsDir = join(workDir, jobsName);
+  const foldersDir = join(workDir, foldersName);
   // The launcher dies with its worker, and cages with the launcher; their cgroups are left, perhaps with a process that
-  // has not ended yet. Processes are ended before the directories that they write to are removed. Without a jobs
-  // directory there are none.
-  await sandbox.sweep(await readdir(jobsDir).catch(() => []));
+  // has not ended yet. Processes are ended before the directories that they write to are removed.
+  await sandbox.sweep(await jobsWithDirs(jobsDir, foldersDir));
   // Their agents no longer run, and the copies of changed files still exist.
   await undoLeft(jobsDir, logger);
   // A tree that cannot be removed does not prevent the start.
-  await discards.discardAllIn(jobsDir);
-  await mkdir(jobsDir, { recursive: true, mode: 0o700 });
+  for (const dir of [jobsDir, foldersDir]) {
+    await discards.discardAllIn(dir);
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+  }
   await removeLeftovers([{ dir: workerDir, isLeftover: isTemporaryFile }], {
     nowMs: clock.nowMs(),
     uid: process.getuid?.(),
@@ -46,4 +49,12 @@ export async function recover(deps: RecoverDeps): Promise<Ledger> {
   });
   // Half a line at its end is dropped: it belongs to an attempt that was never started.
   return Ledger.open(join(workerDir, "ledger.log"), () => clock.nowMs());
+}
+
+/** A job that was short so far has only its folder. */
+async function jobsWithDirs(jobsDir: string, foldersDir: string): Promise<string[]> {
+  // A directory that is not there, or cannot be read, names no job.
+  const namesIn = (dir: string) => readdir(dir).catch(() => []);
+  const folders = (await namesIn(foldersDir)).map((name) => name.replace(/\.\d+$/, ""));
+  return [...new Set([...(await namesIn(jobsDir)), ...folders])];
 }

@@ -283,7 +283,7 @@ test("a worker whose address is cut or frozen in the middle of a job completes i
   // Its end is reported at an address that has just died.
   cables[0]!.cut();
   cables[1]!.cut();
-  writeFileSync(join(worker.home, "work", "jobs", id, "1", "work", "enough"), "");
+  writeFileSync(join(worker.home, "work", "folders", `${id}.1`, "enough"), "");
   const job = await eventually("it has ended", async () => {
     const found = await view(id);
     return found.status === "completed" && found;

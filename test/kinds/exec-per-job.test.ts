@@ -31,6 +31,13 @@ test("the input is exactly the signed text", async () => {
   expect(await stage.output(id)).toBe(`${text}\n${text}`);
 });
 
+test("a job without input finds null in JOB_INPUT_FILE, and no file of its own for it", async () => {
+  await stage.startWorker();
+  const id = await stage.submit({ kind: "exec", argv: ["sh", "-c", 'cat "$JOB_INPUT_FILE"; echo; ls'] });
+  await stage.ended(id);
+  expect(await stage.output(id)).toBe("null\noutput\n");
+});
+
 test("a worker that fails keeps its result", async () => {
   await stage.startWorker();
   const id = await stage.submit(

@@ -270,7 +270,7 @@ describe("the cache on disk", () => {
     expect(left).not.toContain(running.solver_checksum);
     expect(await stage.writ.get(id)).toMatchObject({ status: "running" });
     const { attempt } = await stage.writ.get(id);
-    writeFileSync(join(stage.worker.home, "work", "jobs", id, String(attempt), "work", "go"), "");
+    writeFileSync(join(stage.worker.home, "work", "folders", `${id}.${attempt}`, "go"), "");
     expect(await stage.endOf(id)).toMatchObject({ status: "completed", result: "ran on" });
   });
 });

@@ -173,7 +173,7 @@ describe.skipIf(noPostgres !== undefined)(
       await eventually("its output grows at the new hub", async () => {
         return (await after.get(id)).output.stdout > kept;
       });
-      writeFileSync(join(worker.home, "work", "jobs", id, "1", "work", "enough"), "");
+      writeFileSync(join(worker.home, "work", "folders", `${id}.1`, "enough"), "");
       const job = await after.wait(id, { timeoutMs: 120_000 });
       expect(job).toMatchObject({ status: "completed", attempt: 1, attempts: 1, fail_history: [] });
       const text = await readOutput(after, id);

@@ -63,7 +63,7 @@ describe.skipIf(noPostgres !== undefined)(
       await move("sqlite:", url);
       await grows();
 
-      writeFileSync(join(worker.home, "work", "jobs", id, "1", "work", "enough"), "");
+      writeFileSync(join(worker.home, "work", "folders", `${id}.1`, "enough"), "");
       const job = await writ.wait(id, { timeoutMs: 120_000 });
       expect(job).toMatchObject({ status: "completed", attempt: 1, attempts: 1, fail_history: [] });
       let text = "";

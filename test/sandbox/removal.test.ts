@@ -50,6 +50,17 @@ cageTest("A2: names of any bytes, modes and attributes are not in the way", asyn
   expect(await emptyDirectory(dir)).toEqual([]);
 });
 
+cageTest("A2: a folder that its job has closed to everybody is moved away and removed", async () => {
+  const folder = join(dir, "folders/job.1");
+  mkdirSync(join(folder, "inner"), { recursive: true });
+  chmodSync(folder, 0);
+  const discards = await DiscardFolder.open({ clock: systemClock, logger: silentLogger }, dir);
+  await discards.discard(folder, "job.1");
+  expect(existsSync(folder)).toBe(false);
+  await eventually("it is removed", () => readdirSync(join(dir, "discarded")).length === 0);
+  await discards.close();
+});
+
 cageTest("A2: what a link points to stays, whatever the link is called", async () => {
   const outside = mkdtempSync(join(tmpdir(), "writ-outside-"));
   writeFileSync(join(outside, "file"), "content");

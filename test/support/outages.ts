@@ -63,7 +63,7 @@ export function describeOutages({ scale }: { scale: number }): void {
       const early = await writ.wait(shorter.id, { timeoutMs: 120_000 });
       expect(early).toMatchObject({ ...completedAtOnce, result: { sum: 42 } });
       expect(await outputOf(writ, shorter.id)).toBe("begin\nend\n");
-      writeFileSync(join(worker.home, "work", "jobs", longer.id, "1", "work", "enough"), "");
+      writeFileSync(join(worker.home, "work", "folders", `${longer.id}.1`, "enough"), "");
       expect(await writ.wait(longer.id, { timeoutMs: 120_000 })).toMatchObject(completedAtOnce);
       const lines = (await outputOf(writ, longer.id)).split("\n").slice(0, -1);
       expect(lines).toEqual(lines.map((_, index) => `line ${index + 1}`));

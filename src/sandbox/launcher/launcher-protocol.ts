@@ -3,7 +3,7 @@
  * cannot drift apart. Why: ADR 0015.
  */
 export const protocol = {
-  PROTOCOL_VERSION: 12,
+  PROTOCOL_VERSION: 13,
   /** Of everything that follows a frame's first length. */
   FRAME_BYTES_MAX: 4 * 1024 * 1024,
   FRAME_HEAD_BYTES: 5,

@@ -21,7 +21,7 @@ export async function openPlainSandbox({ workDir, uid }: { workDir: string; uid:
     },
     async start(plan) {
       await plainSandbox.probe(plan);
-      if (plan.home !== undefined) makeHome(plan.home);
+      makeHome(plan);
       await openWay(workDir, plan.workDir);
       await give(plan.workDir);
       return startPlain({ ...plan, home: undefined }, plainIsolation(["user"]), cageIds);

@@ -53,7 +53,7 @@ export async function startPlain(
   isolation: Isolation,
   ids?: { uid: number; gid: number },
 ): Promise<RunningProcess> {
-  if (plan.home !== undefined) makeHome(plan.home);
+  makeHome(plan);
   const cwdProblem = await directoryProblem(plan.cwd);
   if (cwdProblem !== undefined) return neverStarted(cwdProblem, isolation);
   const outputs = await openOutputs(plan);

@@ -21,7 +21,7 @@ import {
   mayBeShort,
   mayStartUnannounced,
 } from "./announcement.ts";
-import { jobWorkDir, makeAttemptDir } from "./attempt-dir.ts";
+import { makeAttemptDirs } from "./attempt-dir.ts";
 import type { AttemptOutput } from "./attempt-output.ts";
 import type { AttemptTrace } from "./attempt-trace.ts";
 import { fetchInputs } from "./fetch-inputs.ts";
@@ -34,9 +34,11 @@ import { ProgressReporter } from "./report-progress.ts";
 import type { RunDeps } from "./run-job.ts";
 import type { StopNotice } from "./stop-notice.ts";
 
-/** The parts of an attempt: its directory, and its reports to the hub. */
+/** The parts of an attempt: its directories, and its reports to the hub. */
 type AttemptParts = {
   dir: string;
+  /** The job's own. */
+  jobDir: string;
   output: AttemptOutput;
   secrets: AttemptSecrets;
   announcement: Announcement;
@@ -96,12 +98,12 @@ export class AttemptRun {
   }
 
   async #run(document: JobDocument): Promise<RunOutcome> {
-    const { dir, stopNotice } = this.#parts;
+    const { dir, jobDir, stopNotice } = this.#parts;
     const runner = this.#deps.runners.runnerFor(document.run.kind);
     this.#isInProcess = runner.isInProcess(document);
     const isShort = !this.#isInProcess && mayBeShort(document);
     if (this.#isInProcess) this.#startFunction(document);
-    else if (!isShort) await makeAttemptDir(dir);
+    else if (!isShort) await makeAttemptDirs(dir, jobDir);
     this.#sinceMs = this.#deps.clock.monotonicMs();
 
     const files = this.#filesOf(document);
@@ -116,7 +118,7 @@ export class AttemptRun {
     stopNotice.makeLater(outcome);
     await this.#agent.finish();
     if (files === undefined || this.#isInProcess) return outcome;
-    return keepOutputs(this.#deps, files, { document, outcome, dir });
+    return keepOutputs(this.#deps, files, { document, outcome, dir, jobDir });
   }
 
   #startFunction(document: JobDocument): void {
@@ -133,14 +135,14 @@ export class AttemptRun {
   }
 
   #context(document: JobDocument) {
-    const { dir, output, secrets, trace } = this.#parts;
+    const { dir, jobDir, output, secrets, trace } = this.#parts;
     const { claim, lease, stop, hurry, key } = this.#held;
     return {
       document,
       signed: claim.document,
       lease,
       attemptDir: dir,
-      workDir: jobWorkDir(dir),
+      workDir: jobDir,
       signal: stop.signal,
       hurry: hurry.signal,
       secrets,

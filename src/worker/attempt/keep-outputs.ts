@@ -3,9 +3,10 @@ import { changesName } from "../../runners/delegate/changes/keep-changes.ts";
 import { failedOutcome, keepFiles, withFiles } from "../../runners/keep-files.ts";
 import { outputName } from "../../runners/run-process.ts";
 import { type RunOutcome, stoppedOutcome, stopReasonOf } from "../../runners/runner.ts";
-import { jobWorkDir } from "./attempt-dir.ts";
 import { type FileAttempt, type FileDeps, fileUrl } from "./file-urls.ts";
 
+/** Of the attempt, and the job's own. */
+type Dirs = { dir: string; jobDir: string };
 type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 
 /**
@@ -16,7 +17,7 @@ type EndedOutcome = Exclude<RunOutcome, { kind: "released" }>;
 export async function keepOutputs(
   deps: FileDeps,
   attempt: FileAttempt,
-  { document, outcome, dir }: { document: JobDocument; outcome: RunOutcome; dir: string },
+  { document, outcome, ...dirs }: { document: JobDocument; outcome: RunOutcome } & Dirs,
 ): Promise<RunOutcome> {
   const { output_location: location, run } = document;
   const { signal } = attempt;
@@ -26,7 +27,7 @@ export async function keepOutputs(
   if (signal.aborted) return outcome.kind === "failed" ? outcome : stopped(attempt, outcome, []);
 
   const kept = await keepFiles(deps.transfer, {
-    ...placeOf(document, dir),
+    ...placeOf(document, dirs),
     location,
     askUrl: (file) => fileUrl(deps, attempt, { ...file, method: "PUT" }),
     signal,
@@ -52,7 +53,7 @@ function stopped(
  * Of an agent's work only files that the worker has checked are kept, from a directory that the agent could not write
  * to.
  */
-function placeOf({ run }: JobDocument, dir: string) {
+function placeOf({ run }: JobDocument, { dir, jobDir }: Dirs) {
   if (run.kind === "delegate") return { workDir: dir, outputName: changesName, collect: ["**"] };
-  return { workDir: jobWorkDir(dir), outputName, collect: run.collect };
+  return { workDir: jobDir, outputName, collect: run.collect };
 }

@@ -206,7 +206,7 @@ test("a process job's output arrives before its result, and its files are remove
   const order = stage.hub.pathsOf(/output|results/).map((path) => path.split("/").at(-1)?.split("?")[0]);
   expect(order.at(-1)).toBe("results");
   await stage.worker!.stop();
-  expect(readdirSync(join(stage.home, "work", "jobs"))).toEqual([]);
+  expect(["jobs", "folders"].map((name) => readdirSync(join(stage.home, "work", name)))).toEqual([[], []]);
 });
 
 test("a handler's result, log and failure code reach the hub, and a short job is never announced", async () => {

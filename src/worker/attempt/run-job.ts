@@ -16,7 +16,7 @@ import type { RetryDeps } from "../hub/hub-presence.ts";
 import type { WorkerSettings } from "../settings.ts";
 import type { WorkLog } from "../work-log.ts";
 import { Announcement } from "./announcement.ts";
-import { attemptDirOf, removeAttemptDir } from "./attempt-dir.ts";
+import { attemptDirOf, jobWorkDirOf, removeAttemptDirs } from "./attempt-dir.ts";
 import { AttemptOutput } from "./attempt-output.ts";
 import { AttemptRun } from "./attempt-run.ts";
 import { AttemptTrace } from "./attempt-trace.ts";
@@ -59,6 +59,7 @@ export type RunDeps = RetryDeps & {
 export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void): Promise<void> {
   const { lease } = held;
   const dir = attemptDirOf(deps.settings.workDir, lease);
+  const jobDir = jobWorkDirOf(deps.settings.workDir, lease);
   const secrets = new AttemptSecrets();
   const output = new AttemptOutput(deps, held, { dir, bytesMax: deps.settings.outputBytesMax, secrets });
   const announcement = new Announcement(deps, held);
@@ -66,7 +67,7 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
   const trace = new AttemptTrace(deps.telemetry, deps.settings.workerId);
   try {
     held.phase = "running";
-    const run = new AttemptRun(deps, held, { dir, output, secrets, announcement, stopNotice, trace });
+    const run = new AttemptRun(deps, held, { dir, jobDir, output, secrets, announcement, stopNotice, trace });
     const carried = await run.carryOut();
     const { isInProcess, startedAtMs } = run;
     // Masked before anything is hashed, signed or reported, for outcomes from every part of the worker.
@@ -93,7 +94,8 @@ export async function runJob(deps: RunDeps, held: HeldJob, freeSlot: () => void)
     const report = await reportOutcome(deps, held, outcome, end);
     deps.workLog.ended(held, { outcome, startedAtMs, endedAtMs, report });
     trace.end(lease.attempt, { outcome, startedAtMs, endedAtMs, reportedAtMs: deps.clock.nowMs() });
-    if (output.hasFiles || !(isInProcess || run.isHomeRemoved)) await removeAttemptDir(deps.discards, dir);
+    const hasDirs = output.hasFiles || !(isInProcess || run.isHomeRemoved);
+    if (hasDirs) await removeAttemptDirs(deps.discards, dir, jobDir);
   } catch (error) {
     deps.logger.error(
       { err: error, job_id: lease.job_id, attempt: lease.attempt },
