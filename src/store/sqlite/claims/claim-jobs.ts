@@ -56,7 +56,7 @@ export function leaseJobs(
   );
 }
 
-/** The numbers are in the window of the queue; a document is read when its turn has come, unless memory has it. */
+/** The numbers are in the window of the queue; a document is read when its turn has come, unless memory has it. Why: ADR 0149. */
 function tenantJobs(
   context: Context,
   { queues }: TenantInLine,
@@ -87,7 +87,7 @@ function sealedJob(context: Context, seq: number, nowMs: number): SealedJob | nu
   if (entry === null) return null;
   const { record: job } = entry;
   if (entry.document !== null) return { job, document: entry.document, mac: null, isFresh: true };
-  const { state, document } = checkDocument(context, entry);
+  const { state, document } = checkDocument(context, entry, { isJustRead: known === undefined });
   const pending = known === undefined ? checkState(context, entry) : "genuine";
   if (state === "unknown" || pending === "unknown") {
     for (const number of framesOf(entry))

@@ -7,7 +7,7 @@ import { type FrameRecord, isZeros, recordsOf } from "../../frames/records.ts";
 import { readSharedTexts } from "../../frames/shared-texts.ts";
 import type { Connection } from "../database/connection.ts";
 import { isDamage } from "../database/sqlite-error.ts";
-import { frameOfEvent, lastFrame, placeOf, readFrameHead, readPayload } from "./frame-rows.ts";
+import { frameOfEvent, lastFrame, placeOf, readFrame, readPayload } from "./frame-rows.ts";
 
 /** Frames whose heads were checked a moment ago are not checked again; what is kept is at most this large. */
 const keptBytesMax = 32 * 1024 ** 2;
@@ -21,6 +21,8 @@ type FoundEntry = { state: FoundState; text: string };
 
 type OpenFrame = {
   head: Buffer;
+  /** The number of its last event; null for a frame that is not there. */
+  lastEvent: number | null;
   isGenuine: boolean;
   bytes: number;
   payloads: Map<PayloadName, OpenPayload>;
@@ -37,7 +39,7 @@ type OpenPayload = {
   texts: { all: string[]; isListed: boolean } | null;
 };
 
-/** Reads entries of frames, and remembers the frames that were read last. Why: ADR 0116. */
+/** Reads entries of frames, and remembers the frames that were read last. Why: ADR 0116, ADR 0149. */
 export class FrameReader {
   readonly #sql: Connection;
   readonly #macKey: Buffer;
@@ -65,11 +67,14 @@ export class FrameReader {
 
   /** The line of a job; null if nothing of it can be read. */
   line(number: number, index: number): { state: FoundState; line: JobLine | null } {
-    const { state, bytes } = this.#entry(number, "jobs", index);
-    const { all, isListed } = this.#texts(number, "jobs");
-    const line = bytes.length === 0 ? null : readJobLine(bytes, all);
-    // Of texts that are damaged, no single job is to blame.
-    return { state: state === "kept" && !isListed ? "unlisted" : state, line };
+    const { state, bytes } = this.#line(number, index);
+    const { all } = this.#texts(number, "jobs");
+    return { state, line: bytes.length === 0 ? null : readJobLine(bytes, all) };
+  }
+
+  /** The same without decoding the line. */
+  lineState(number: number, index: number): FoundState {
+    return this.#line(number, index).state;
   }
 
   /** A receipt as it was written, which the head lists by the hash of its whole text. */
@@ -122,6 +127,9 @@ export class FrameReader {
 
   /** Whether retention has taken its last event. */
   isPruned(number: number, prunedEvent: number): boolean {
+    const { lastEvent } = this.#frame(number);
+    // Claims ask for each job, so a frame that is there must not cost a search.
+    if (lastEvent !== null) return lastEvent <= prunedEvent;
     const last = lastFrame(this.#sql)?.number ?? 0;
     return number < (frameOfEvent(this.#sql, prunedEvent + 1) ?? last + 1);
   }
@@ -147,6 +155,13 @@ export class FrameReader {
   clear(): void {
     this.#frames.clear();
     this.#bytes = 0;
+  }
+
+  /** Of texts that are damaged, no single job is to blame. */
+  #line(number: number, index: number): { state: FoundState; bytes: Buffer } {
+    const { state, bytes } = this.#entry(number, "jobs", index);
+    const isUnlisted = state === "kept" && !this.#texts(number, "jobs").isListed;
+    return { state: isUnlisted ? "unlisted" : state, bytes };
   }
 
   #entry(number: number, name: PayloadName, index: number): { state: FoundState; bytes: Buffer } {
@@ -177,9 +192,10 @@ export class FrameReader {
   #frame(number: number): OpenFrame {
     const known = this.#frames.get(number);
     if (known !== undefined) return known;
-    const head = readFrameHead(this.#sql, number) ?? Buffer.alloc(0);
+    const { head = Buffer.alloc(0), lastEvent = null } = readFrame(this.#sql, number) ?? {};
     const frame = {
       head,
+      lastEvent,
       isGenuine: genuineNumber(this.#macKey, head) === number,
       bytes: head.length,
       payloads: new Map(),

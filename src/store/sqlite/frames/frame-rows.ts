@@ -25,6 +25,15 @@ export function readFrameHead(sql: Connection, number: number): Buffer | null {
   return bytesOf(sql.first("SELECT head AS bytes FROM frames WHERE number = ?", number));
 }
 
+/** The head with the number of the last event. */
+export function readFrame(sql: Connection, number: number): { head: Buffer; lastEvent: number } | null {
+  const row = sql.first<{ bytes: Uint8Array; lastEvent: number }>(
+    "SELECT head AS bytes, last_event AS lastEvent FROM frames WHERE number = ?",
+    number,
+  );
+  return row && { head: bytesOf(row)!, lastEvent: row.lastEvent };
+}
+
 /** Null if it was removed, or if the frame has no such entries. */
 export function readPayload(sql: Connection, number: number, name: PayloadName): Buffer | null {
   const place = placeOf(number, name);
