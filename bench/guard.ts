@@ -11,14 +11,14 @@ import {
   riseOf,
   writeLimits,
 } from "./guard/limits.ts";
-import { difference, readCounts, readSettled, statementCount } from "./guard/read-counts.ts";
+import { difference, readSettled, statementCount } from "./guard/read-counts.ts";
 import { countSyscalls } from "./guard/syscalls.ts";
 import { openWorkloads, type Workload } from "./guard/workloads.ts";
 
 /**
  * What a job costs in figures that are the same on every machine: SQL statements, syncs, messages between threads, and
- * bytes on the wire. It fails if one of them has risen above what bench/guard.json says. System calls and allocated
- * memory are shown beside them and not checked. Why: ADR 0058.
+ * bytes on the wire, and the memory that the hub allocates for a drained job. It fails if one of them has risen
+ * above what bench/guard.json says. System calls are shown beside them and not checked. Why: ADR 0058, ADR 0150.
  * Usage: npm run bench -- guard [--update] [--statements]
  */
 const actsMin = 15;
@@ -27,6 +27,7 @@ const actsOfUpdate = 60;
 const update = process.argv.includes("--update");
 const showStatements = process.argv.includes("--statements");
 const names: FigureName[] = ["sql statements", "syncs", "messages between threads", "bytes on the wire"];
+const idleLooks = 10;
 
 type Found = { figures: Figures; least: Counts };
 
@@ -41,9 +42,9 @@ try {
   ends.push(close);
   for (const workload of workloads) {
     const found = await measure(workload);
-    tell(workload, found, [await allocated(workload), await countSyscalls(hub.pid, workload)]);
+    tell(workload, found, await countSyscalls(hub.pid, workload));
     if (update) limits[workload.name] = found.figures;
-    else rises.push(...risesOf(workload.name, found.figures));
+    else rises.push(...risesOf(workload, found.figures));
   }
 } finally {
   for (const end of ends.reverse()) await end();
@@ -77,29 +78,34 @@ function startCountedHub() {
  */
 async function measure(workload: Workload): Promise<Found> {
   let found: Found | undefined;
+  const idleBytes = workload.isSteady ? await allocatedByALook() : 0;
   let before = await readSettled(join(dir, "sockets"));
   for (let act = 0; act < actsMax; act++) {
     await workload.act();
     const after = await readSettled(join(dir, "sockets"));
-    found = lesser(found, figuresOf(difference(after, before), workload.jobs));
+    const counts = difference(after, before);
+    counts.allocatedBytes = Math.max(0, counts.allocatedBytes - idleBytes);
+    found = lesser(found, figuresOf(counts, workload));
     before = after;
-    const isEnough = update ? act >= actsOfUpdate : risesOf(workload.name, found.figures).length === 0;
+    const isEnough = update ? act >= actsOfUpdate : risesOf(workload, found.figures).length === 0;
     if (act >= actsMin && isEnough) break;
   }
   return found!;
 }
 
-/** Memory that the hub allocates for a job, less what a look at the counts takes. */
-async function allocated({ act, jobs }: Workload): Promise<string> {
-  const acts = 5;
-  const read = async () => (await readCounts(join(dir, "sockets"))).allocatedBytes;
-  const [first, second] = [await read(), await read()];
-  for (let n = 0; n < acts; n++) await act();
-  const bytes = (await read()) - second - (second - first);
-  return `${Math.max(0, Math.round(bytes / acts / jobs / 1024))} KiB allocated`;
+/** What the hub allocates to tell its counts, and for itself meanwhile. */
+async function allocatedByALook(): Promise<number> {
+  const differences: number[] = [];
+  let before = await readSettled(join(dir, "sockets"));
+  for (let look = 0; look < idleLooks; look++) {
+    const after = await readSettled(join(dir, "sockets"));
+    differences.push(after.allocatedBytes - before.allocatedBytes);
+    before = after;
+  }
+  return Math.min(...differences);
 }
 
-function figuresOf(counts: Counts, jobs: number): Found {
+function figuresOf(counts: Counts, { jobs, isSteady }: Workload): Found {
   const perJob = (count: number) => Number((count / jobs).toFixed(3));
   const commits = Object.entries(counts.statements).filter(([text]) => /^\s*COMMIT/i.test(text));
   const syncs = commits.reduce((total, [, count]) => total + count, counts.fileSyncs);
@@ -109,6 +115,7 @@ function figuresOf(counts: Counts, jobs: number): Found {
       syncs: perJob(syncs),
       "messages between threads": perJob(counts.messages),
       "bytes on the wire": perJob(counts.bytes),
+      ...(isSteady ? { "bytes allocated": Math.round(counts.allocatedBytes / jobs) } : {}),
     },
     least: counts,
   };
@@ -117,26 +124,34 @@ function figuresOf(counts: Counts, jobs: number): Found {
 function lesser(old: Found | undefined, found: Found): Found {
   if (old === undefined) return found;
   const isLess = found.figures["sql statements"] < old.figures["sql statements"];
-  const entries = names.map((name) => [name, Math.min(old.figures[name], found.figures[name])]);
+  const entries = namesIn(found.figures).map((name) => [
+    name,
+    Math.min(old.figures[name]!, found.figures[name]!),
+  ]);
   return {
     figures: Object.fromEntries(entries) as Figures,
     least: isLess ? found.least : old.least,
   };
 }
 
-function risesOf(workload: string, figures: Figures): string[] {
-  return names
-    .map((name) => riseOf(workload, name, figures[name], limits))
+/** What is counted for a workload; memory only where it is much the same each time. */
+function namesIn(figures: Figures): FigureName[] {
+  return figures["bytes allocated"] === undefined ? names : [...names, "bytes allocated"];
+}
+
+function risesOf({ name: workload }: Workload, figures: Figures): string[] {
+  return namesIn(figures)
+    .map((name) => riseOf(workload, name, figures[name]!, limits))
     .filter((rise) => rise !== undefined);
 }
 
-function tell({ name, jobs }: Workload, { figures, least }: Found, more: string[]): void {
+function tell({ name, jobs }: Workload, { figures, least }: Found, syscalls: string): void {
   const committed = limits[name];
-  const shown = names.map((figure) => {
-    const fell = committed !== undefined && figures[figure] < committed[figure] * 0.98;
+  const shown = namesIn(figures).map((figure) => {
+    const fell = committed?.[figure] !== undefined && figures[figure]! < committed[figure] * 0.98;
     return `${figures[figure]} ${figure}${fell ? ` (${committed[figure]} committed)` : ""}`;
   });
-  console.log(`${name}, per job: ${[shown.join(", "), ...more].join("; ")}`);
+  console.log(`${name}, per job: ${shown.join(", ")}; ${syscalls}`);
   if (!showStatements) return;
   const sorted = Object.entries(least.statements).sort(([, left], [, right]) => right - left);
   for (const [text, count] of sorted) console.log(`  ${count / jobs} × ${text.replace(/\s+/g, " ").trim()}`);

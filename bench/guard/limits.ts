@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export type FigureName = "sql statements" | "syncs" | "messages between threads" | "bytes on the wire";
-export type Figures = Record<FigureName, number>;
+type CountedName = "sql statements" | "syncs" | "messages between threads" | "bytes on the wire";
+export type FigureName = CountedName | "bytes allocated";
+export type Figures = Record<CountedName, number> & { "bytes allocated"?: number };
 export type Limits = Record<string, Figures>;
 
 const path = join(import.meta.dirname, "../guard.json");
@@ -11,10 +12,11 @@ const path = join(import.meta.dirname, "../guard.json");
  * How far a figure may lie above the committed one. Bytes vary by a few digits. A drain makes larger or smaller batches,
  * as fast as the machine happens to be, so what a batch costs varies for each job. A worker that runs processes says how
  * it isolates them, which differs between machines. The SDK sends the jobs of one turn as two batches at once, which the
- * store takes in one transaction or in two.
+ * store takes in one transaction or in two. How much a function allocates depends on when the engine has optimised it, which a
+ * busy machine does later. Why: ADR 0150.
  */
 const tolerances: Record<string, Partial<Figures>> = {
-  "": { "bytes on the wire": 0.02 },
+  "": { "bytes on the wire": 0.02, "bytes allocated": 0.2 },
   "drain by SDK worker": {
     "sql statements": 0.1,
     syncs: 0.5,

@@ -8,7 +8,7 @@ const settleMs = 5;
 const looksMax = 40;
 
 /** The counts of all processes that tell them in this folder, and of this one. */
-export async function readCounts(folder: string): Promise<Counts> {
+async function readCounts(folder: string): Promise<Counts> {
   const told = await Promise.all(readdirSync(folder).map((name) => ask(join(folder, name))));
   // Of this process only what its worker does counts: it reads the database to know when an act has ended.
   return sum([...told.flat(), { ...snapshot(), statements: {}, bytes: 0, allocatedBytes: 0 }]);
