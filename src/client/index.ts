@@ -20,4 +20,5 @@ export type { StreamOutputOptions } from "./output/stream-output.ts";
 export type { Schedule, ScheduleInput, Schedules } from "./schedules.ts";
 export type * from "./shapes.ts";
 export type { RunOptions } from "./submit-options.ts";
+export type { Webhook, WebhookInput, Webhooks } from "./webhooks.ts";
 export { type EventsOptions, Writ } from "./writ.ts";

@@ -37,6 +37,7 @@ import type {
   Worker,
 } from "./shapes.ts";
 import { checkRunOptions, checkSubmitOptions, type RunOptions } from "./submit-options.ts";
+import { Webhooks } from "./webhooks.ts";
 import { wireNames } from "./wire-names.ts";
 
 export type EventsOptions = Omit<FollowEventsOptions, "onOpen" | "onLost">;
@@ -53,6 +54,7 @@ export class Writ extends HubClient {
   /** Files that jobs read, and files that they leave. */
   readonly files: Files;
   readonly schedules: Schedules;
+  readonly webhooks: Webhooks;
 
   constructor(options: WritOptions) {
     checkOptions("Writ", options, writOptions);
@@ -62,6 +64,7 @@ export class Writ extends HubClient {
     this.fleet = new Fleet(this.#hub);
     this.files = new Files(this.#hub);
     this.schedules = new Schedules(this.#hub);
+    this.webhooks = new Webhooks(this.#hub);
     this.#queue = new SubmitQueue(this.#hub);
     this.#waits = new JobWaits(this.#hub);
   }

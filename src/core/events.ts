@@ -54,6 +54,8 @@ export const eventTable = {
   SCHEDULE_SKIPPED: { severity: "LOW", live: null },
   SCHEDULE_BLOCKED: { severity: "LOW", live: null },
   SCHEDULE_RESET: { severity: "LOW", live: null },
+  WEBHOOK_CHANGED: { severity: "LOW", live: null },
+  WEBHOOK_DISABLED: { severity: "MEDIUM", live: null },
   QUOTA_CHANGED: { severity: "LOW", live: null },
   STALE_RESULT_REJECTED: { severity: "LOW", live: null },
   CONFLICTING_RESULT_REJECTED: { severity: "MEDIUM", live: null },

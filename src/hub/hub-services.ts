@@ -28,6 +28,7 @@ import { createStorage } from "./services/storage/storage.ts";
 import { createStoreCheck } from "./services/store-check.ts";
 import { createStoreWatch } from "./services/store-watch.ts";
 import { placesOf } from "./settings/settings.ts";
+import { createWebhooks } from "./webhooks/create-webhooks.ts";
 
 /** Everything that runs in a hub, in the order in which it starts. It stops in reverse order. */
 export function hubServices(
@@ -51,6 +52,7 @@ export function hubServices(
     deps.telemetry,
     lead(createScheduler(deps)),
     createScheduleClock(deps),
+    lead(createWebhooks(deps)),
     lead(createRetention(deps)),
     createStorage(deps),
     createOutputCompactor(deps),

@@ -116,6 +116,42 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     query: ofAcme,
     body: { from: 1, to: 1_000 },
   }),
+  putWebhook: async ({ hub }) => ({
+    token: hub.admin,
+    params: { name: freshName("webhook") },
+    query: ofAcme,
+    body: {
+      url: "https://receiver.example/writ",
+      events: ["job:completed", "job:failed"],
+      filter: { types: ["some.type"], user_ids: ["alice"] },
+    },
+  }),
+  getWebhook: async (world) => ({
+    token: world.hub.admin,
+    params: await someWebhook(world),
+    query: ofAcme,
+  }),
+  listWebhooks: async ({ hub }) => ({
+    token: hub.admin,
+    query: { limit: "10", cursor: "acme/a", tenant: "acme" },
+  }),
+  removeWebhook: async (world) => ({
+    token: world.hub.admin,
+    params: await someWebhook(world),
+    query: ofAcme,
+  }),
+  rotateWebhook: async (world) => ({
+    token: world.hub.admin,
+    params: await someWebhook(world),
+    query: ofAcme,
+    body: {},
+  }),
+  redeliverWebhook: async (world) => ({
+    token: world.hub.admin,
+    params: await someWebhook(world),
+    query: ofAcme,
+    body: { from_seq: 1 },
+  }),
   changeJobs: async (world) => ({
     token: world.tokens.alice,
     body: { act: "cancel", ids: [await aliceJob(world)], dry_run: true },
@@ -399,6 +435,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       max_agent_usd_per_day: 2.5,
       max_agent_tokens_per_day: 1000,
       max_agent_tool_calls_per_day: 10,
+      max_webhooks: 5,
     },
   }),
   listQueues: async ({ hub }) => ({ token: hub.admin }),
@@ -506,6 +543,13 @@ async function aliceSchedule({ hub, tokens }: World): Promise<{ name: string }> 
   const name = freshName("schedule");
   const body = { job: { type: "some.type" }, every_sec: 3600 };
   await hub.must("PUT", `/schedules/${name}`, { token: tokens.alice, body });
+  return { name };
+}
+
+async function someWebhook({ hub }: World): Promise<{ name: string }> {
+  const name = freshName("webhook");
+  const body = { url: "https://receiver.example/writ", events: ["job:failed"] };
+  await hub.must("PUT", `/webhooks/${name}?tenant=acme`, { token: hub.admin, body });
   return { name };
 }
 

@@ -8,10 +8,12 @@ export type GuardCase = {
   own?: string[];
   /** Those that it has only from the second time on that it is asked. */
   ownLater?: string[];
+  /** A POST instead of a download. */
+  posts?: boolean;
 };
 
 export type GuardResult = {
-  /** `fetched`, or the problem and its message. */
+  /** `fetched`, the status that answered a POST, or the problem and its message. */
   outcome: string;
   bytes: number;
   /** Connections to any address but the public ones. */

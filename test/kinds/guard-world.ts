@@ -15,10 +15,12 @@ import { gzipSync } from "node:zlib";
 import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { parseAllowedHost } from "../../src/runtime/guarded-fetch/allowed-host.ts";
 import { guardedFetch } from "../../src/runtime/guarded-fetch/guarded-fetch.ts";
+import { guardedPost } from "../../src/runtime/guarded-fetch/guarded-post.ts";
 import type { GuardCase, GuardResult } from "./guard-case.ts";
 import { answerTo } from "./tiny-dns.ts";
 
 const publicAddresses = ["93.184.216.34", "2606:2800:220:1::1"];
+const purpose = { verb: "called", operator: "the operator", setting: "HOSTS" } as const;
 const ports = [22, 25, 80, 443, 6379, 8443];
 
 let canaries = 0;
@@ -112,6 +114,7 @@ async function run(
     totalMs = 60_000,
     own = [],
     ownLater = [],
+    posts = false,
   }: GuardCase,
 ): Promise<GuardResult> {
   canaries = 0;
@@ -119,24 +122,25 @@ async function run(
   heads.length = 0;
   const pieces: Buffer[] = [];
   let looks = 0;
-  const outcome = await guardedFetch(
-    {
-      clock: systemClock,
-      allowedHosts: allowed.map((host) => parseAllowedHost(host)!),
-      // In this world the public addresses are on the loopback, so the machine's own addresses are given by the case.
-      network: { resolve, ownAddresses: () => (looks++ === 0 ? own : [...own, ...ownLater]) },
-      limits: { idleMs, totalMs },
-    },
-    {
-      url,
-      bytesMax,
-      signal: new AbortController().signal,
-      async write(chunk) {
-        pieces.push(chunk);
-      },
-    },
-  ).then(
-    () => "fetched",
+  const deps = {
+    clock: systemClock,
+    allowedHosts: allowed.map((host) => parseAllowedHost(host)!),
+    // In this world the public addresses are on the loopback, so the machine's own addresses are given by the case.
+    network: { resolve, ownAddresses: () => (looks++ === 0 ? own : [...own, ...ownLater]) },
+    limits: { idleMs, totalMs },
+  };
+  const { signal } = new AbortController();
+  const get = async (): Promise<string> => {
+    const write = async (chunk: Buffer): Promise<void> => void pieces.push(chunk);
+    await guardedFetch(deps, { url, bytesMax, signal, write });
+    return "fetched";
+  };
+  const post = async (): Promise<string> => {
+    const content = { headers: { "content-type": "application/json" }, body: Buffer.from("{}") };
+    const { status } = await guardedPost(deps, { url, purpose, ...content, timeoutMs: totalMs, signal });
+    return `answered ${status}`;
+  };
+  const outcome = await (posts ? post() : get()).catch(
     (error: { problem?: string; message: string }) => `${error.problem}: ${error.message}`,
   );
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0);

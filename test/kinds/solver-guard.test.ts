@@ -146,7 +146,7 @@ it("U-03: a name is refused for any bad address among its own, and resolved once
   });
   const [ended] = fetchAll([{ url: "https://site.test/ok", ownLater: ["93.184.216.34"] }]);
   expect(ended).toMatchObject({
-    outcome: "forbidden: the connection leads to an address that is the worker's own",
+    outcome: "forbidden: the connection leads to an address that is this machine's own",
     bytes: 0,
     heads: [],
   });
@@ -220,4 +220,37 @@ it("U-06: size and time are limited, nothing is unpacked, and a part never passe
   expect(drip!.outcome).toBe("failed: the download took longer than 0.5 s");
   expect(cut!.outcome).toMatch(/^failed: the download failed: /);
   expect(unmeasured!.outcome).toMatch(/^failed: the server did not say how long the file is/);
+});
+
+it("hazard 29: a post is under the same guards, and a redirect is an answer and not a way", () => {
+  const posts = true;
+  const names = ["private", "metadata", "mixed", "mixed6", "mapped"].map((name) => `https://${name}.test/ok`);
+  const others = [
+    "http://site.test/ok",
+    "https://site.test:8443/ok",
+    "https://127.0.0.1/",
+    "https://localhost/",
+  ];
+  const addresses = ["https://169.254.169.254/", "https://[::ffff:10.0.0.1]/", "https://10.0.0.1/"];
+  expectForbidden(fetchAll([...names, ...others, ...addresses].map((url) => ({ url, posts }))));
+  // A public address of this machine is this machine too, even if it became one after the name was resolved.
+  const own = ["93.184.216.34"];
+  expectForbidden(fetchAll([{ url: "https://site.test/ok", posts, own }]));
+  expectForbidden(fetchAll([{ url: "https://site.test/ok", posts, ownLater: own }]));
+  const results = fetchAll([
+    { url: "https://site.test/ok", posts },
+    // Public in the first answer of the name server, this machine in the second, which is not requested.
+    { url: "https://rebind.test/ok", posts },
+    { url: "https://site.test/to?url=https://10.0.0.1/", posts },
+    { url: "https://site.test/endless", posts },
+    { url: "https://site.test/mute", posts, totalMs: 200 },
+  ]);
+  expect(results.map(({ outcome, canaries }) => [outcome, canaries])).toEqual([
+    ["answered 200", 0],
+    ["answered 200", 0],
+    ["answered 302", 0],
+    ["answered 200", 0],
+    ["failed: the call failed: no response within 200 ms", 0],
+  ]);
+  expect(results[1]!.questions).toEqual(["A rebind.test", "AAAA rebind.test"]);
 });

@@ -24,6 +24,7 @@ export const onPostgres = [
   "test/hub/schedule-hazards.test.ts",
   "test/hub/stopping.test.ts",
   "test/hub/wake-ups.test.ts",
+  "test/hub/webhook-hazards.test.ts",
   "test/hub/worker-limits.test.ts",
   "test/hub/worker-notices.test.ts",
   "test/hub/worker-owners.test.ts",
@@ -74,6 +75,7 @@ export const notOnPostgres: Record<string, string> = {
   "test/hub/schedules-cli.test.ts":
     "about the command line; schedule-hazards asks the same of both databases",
   "test/hub/several-addresses.test.ts": "about clients and cables",
+  "test/hub/webhooks-cli.test.ts": "about the command line; webhook-hazards asks the same of both databases",
   "test/hub/silent-workers.test.ts":
     "lets the hub's own clock pass; with PostgreSQL hubs go by that of the database, and the contract suite has the acts",
   "test/hub/skills-cli.test.ts": "about the command line",

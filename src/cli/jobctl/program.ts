@@ -85,6 +85,10 @@ export const jobctlShape: ProgramShape = {
       summary: "list, change, run and pause schedules, which submit jobs again and again",
       load: () => import("./schedules/schedules.ts"),
     },
+    webhooks: {
+      summary: "list and change webhooks, which tell other programs what happens to jobs",
+      load: () => import("./webhooks/webhooks.ts"),
+    },
     registry: {
       summary: "keep a job list for agents in terminals, without a hub",
       needs: "database",

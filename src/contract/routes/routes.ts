@@ -4,6 +4,7 @@ import { fileRoutes } from "./file-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { scheduleRoutes } from "./schedule-routes.ts";
 import { statisticsRoutes } from "./statistics-routes.ts";
+import { webhookRoutes } from "./webhook-routes.ts";
 import { workerRoutes } from "./worker-routes.ts";
 
 /** The whole HTTP API below /api/v1 (and /api). Why: ADR 0005, ADR 0024. */
@@ -15,6 +16,7 @@ export const routes = {
   ...auditRoutes,
   ...statisticsRoutes,
   ...scheduleRoutes,
+  ...webhookRoutes,
 } as const;
 
 export type RouteName = keyof typeof routes;

@@ -72,6 +72,9 @@ export const quota = z.strictObject({
     .meta({ description: "What coding agents may report to have cost in one UTC day" }),
   max_agent_tokens_per_day: integer(0, countMax).optional(),
   max_agent_tool_calls_per_day: integer(0, countMax).optional(),
+  max_webhooks: integer(0, 1_000)
+    .optional()
+    .meta({ description: "How many webhooks there may be; 20 if it is left out" }),
 });
 
 export const quotaLimits = Object.keys(quota.shape) as (keyof typeof quota.shape)[];

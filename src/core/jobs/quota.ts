@@ -12,6 +12,7 @@ export type Quota = {
   max_agent_usd_per_day?: number;
   max_agent_tokens_per_day?: number;
   max_agent_tool_calls_per_day?: number;
+  max_webhooks?: number;
 };
 
 /** Whether a tenant with this many assigned or running jobs may be given one more. */
@@ -45,4 +46,10 @@ const maxSchedulesDefault = 1_000;
 
 export function schedulesAllowed({ max_schedules = maxSchedulesDefault }: Quota): number {
   return max_schedules;
+}
+
+const maxWebhooksDefault = 20;
+
+export function webhooksAllowed({ max_webhooks = maxWebhooksDefault }: Quota): number {
+  return max_webhooks;
 }

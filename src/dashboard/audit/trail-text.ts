@@ -48,6 +48,8 @@ export function trailText({ event, details, job_id, tenant_id, ip_address }: Aud
     SCHEDULE_SKIPPED: `Schedule ${of("schedule")} made no job: ${of("reason")}`,
     SCHEDULE_BLOCKED: `Schedule ${of("schedule")} cannot make its job: ${of("reason")}`,
     SCHEDULE_RESET: `Schedule ${of("schedule")} continues from now: ${of("reason")}`,
+    WEBHOOK_CHANGED: `Changed webhook ${of("webhook")}: ${of("act")}`,
+    WEBHOOK_DISABLED: `Disabled webhook ${of("webhook")}: ${of("reason")}`,
     QUOTA_CHANGED: `Changed the quota of tenant ${tenant_id ?? of("tenant_id")}`,
     PERMISSION_DENIED: `Was refused${job === "" ? "" : ` job${job}`}: ${of("error") || of("violation_type")}`,
     QUOTA_EXCEEDED: `Met a quota: ${of("error")}`,

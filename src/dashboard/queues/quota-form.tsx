@@ -20,10 +20,15 @@ export const limitLabels: Record<keyof Quota, { label: string; short: string }> 
   max_agent_usd_per_day: { label: "Dollars of agents in a day", short: "dollars of agents a day" },
   max_agent_tokens_per_day: { label: "Tokens of agents in a day", short: "tokens of agents a day" },
   max_agent_tool_calls_per_day: { label: "Calls of agents in a day", short: "calls of agents a day" },
+  max_webhooks: { label: "Webhooks", short: "webhooks" },
 };
 
 /** Of what is limited even when nothing is set. */
-const defaultLimits: Partial<Record<keyof Quota, string>> = { max_queues: "10000", max_schedules: "1000" };
+const defaultLimits: Partial<Record<keyof Quota, string>> = {
+  max_queues: "10000",
+  max_schedules: "1000",
+  max_webhooks: "20",
+};
 
 /** The tenant's name is checked with the limits, so that each field shows its own problem at once. */
 const wantedShape = z.object({ tenant_id: pageRoutes.putQuota.params.shape.id, ...quotaShape.shape });

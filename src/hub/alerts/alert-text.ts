@@ -6,6 +6,7 @@ import type { Alert } from "./hold-down.ts";
 /** Details that help people and contain no secret. A reason that a worker wrote stays in the log. */
 const shownDetails = [
   "schedule",
+  "webhook",
   "worker_id",
   "violation_type",
   "fail_code",
@@ -21,6 +22,7 @@ const hubReasons: readonly string[] = [
   "LOCKDOWN_LIFTED",
   "WORKER_BLOCKED",
   "SCHEDULE_BLOCKED",
+  "WEBHOOK_DISABLED",
 ] satisfies EventKind[];
 
 function timeOf(ms: unknown): string | null {

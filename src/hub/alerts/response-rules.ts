@@ -23,6 +23,7 @@ const notices: readonly string[] = [
   "KEY_REJECTED",
   "KEY_ROTATION_DUE",
   "SCHEDULE_BLOCKED",
+  "WEBHOOK_DISABLED",
 ];
 
 /**

@@ -3,6 +3,7 @@ import type { HubDeps } from "../deps.ts";
 import { recallLeases } from "../use-cases/access/manage-keys.ts";
 import { recordEvent } from "../use-cases/audit/record-event.ts";
 import { resetAllSchedules } from "../use-cases/schedules/reset-schedules.ts";
+import { resetAllWebhooks } from "../use-cases/webhooks/reset-webhooks.ts";
 
 /**
  * A worker refuses an attempt that it has already run, and after the backup more attempts were made than it contains.
@@ -26,6 +27,7 @@ export async function revive(
   const { recalled, ended } = await recallLeases(deps, { keyId: null, origin: null, reason });
   await deps.store.raiseAttempts({ by: attemptsAhead });
   await resetAllSchedules(deps, reason);
+  await resetAllWebhooks(deps, reason);
   await recordEvent(deps, { event, origin, details: { ...details, recalled } });
   return { recalled, ended };
 }

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { deadLetterDaysDefault } from "../../core/retention.ts";
 import { allowanceHelp, parseAllowance } from "../../mcp/allowance.ts";
+import { parseAllowedHost } from "../../runtime/guarded-fetch/allowed-host.ts";
 import { brokerUrlHelp, parseBrokerUrl } from "../../runtime/mqtt/broker-address.ts";
 import { boolean, integer, number, oneOf, parser, text } from "../../runtime/settings/settings.ts";
 import { otlpEndpoint } from "../../runtime/telemetry/telemetry-settings.ts";
@@ -193,6 +194,15 @@ export const declarations = {
     parse: text({ pattern: /^.{16,}$/, allowed: "at least 16 characters" }),
     default: null,
     isSecret: true,
+  },
+  webhookHosts: {
+    name: "WRIT_WEBHOOK_HOSTS",
+    parse: parser("hosts separated by commas, such as ci.example,10.0.0.5:8080", (value) =>
+      typeof value === "string" && value.split(",").every((one) => parseAllowedHost(one.trim()) !== null)
+        ? value
+        : undefined,
+    ),
+    default: null,
   },
   mcp: {
     name: "WRIT_MCP",

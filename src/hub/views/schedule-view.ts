@@ -6,7 +6,8 @@ import { nextDue } from "../../core/schedules/plan-firing.ts";
 import type { Schedule, ScheduleSpec } from "../../core/schedules/schedule.ts";
 import type { NotedOccurrence, StandingOrder } from "../../store/order-store.ts";
 import type { HubDeps } from "../deps.ts";
-import { isOrderSealed, readSchedule, timingOf } from "../use-cases/schedules/schedule-record.ts";
+import { isOrderSealed } from "../use-cases/orders/seal-order.ts";
+import { readSchedule, timingOf } from "../use-cases/schedules/schedule-record.ts";
 
 export type ScheduleView = z.input<typeof shape>;
 

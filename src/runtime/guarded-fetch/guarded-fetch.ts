@@ -1,10 +1,10 @@
 import type { Clock } from "../clock/clock.ts";
-import { ConnectionFailure } from "../http/connection-failure.ts";
 import type { OpenResponse } from "../http/open-request.ts";
 import type { AllowedHost } from "./allowed-host.ts";
 import { checkUrl } from "./check-url.ts";
 import { FetchError } from "./fetch-error.ts";
 import { type Network, systemNetwork } from "./guarded-lookup.ts";
+import { networkFailure } from "./network-failure.ts";
 import { sendRequest } from "./send-request.ts";
 import { type TimeLimits, type TimeWatch, watchTime } from "./time-limits.ts";
 
@@ -62,7 +62,7 @@ async function followRedirects(
   let text = first;
   for (let redirects = 0; redirects <= redirectsMax; redirects++) {
     const checked = checkUrl(text, allowedHosts);
-    const response = await fromNetwork(watch, sendRequest({ clock, network }, checked, signal));
+    const response = await fromNetwork(watch, sendRequest({ clock, network }, checked, { signal }));
     const { status, headers } = response;
     if (status === 200) return response;
     response.body.destroy();
@@ -116,14 +116,6 @@ async function fromNetwork<T>(watch: TimeWatch, work: Promise<T>): Promise<T> {
   try {
     return await watch.during(work);
   } catch (error) {
-    throw error instanceof FetchError ? error : failure(error as Error);
+    throw error instanceof FetchError ? error : networkFailure(error, "the download");
   }
-}
-
-function failure(error: Error): FetchError {
-  const cause = error instanceof ConnectionFailure ? error.cause : undefined;
-  if (cause instanceof FetchError) return cause;
-  // Of several addresses that were tried, the error has a code and no message.
-  const { message, code } = (cause ?? error) as NodeJS.ErrnoException;
-  return new FetchError("failed", `the download failed: ${message || code || "the connection was lost"}`);
 }

@@ -38,13 +38,13 @@ export function guardedLookup(network: Network): LookupFunction {
 
 /**
  * Why this machine does not connect to an address; null if it may. The address itself stays unsaid: the person who chose
- * the name need not learn how it resolves in the worker's network.
+ * the name need not learn how it resolves in this machine's network.
  */
 export function connectionProblem(network: Network, address: string): string | null {
   const problem = addressProblem(address);
   if (problem !== null) return problem;
   // Such a connection never leaves the machine, so no firewall in front of it would see it.
-  return network.ownAddresses().includes(address) ? "the worker's own" : null;
+  return network.ownAddresses().includes(address) ? "this machine's own" : null;
 }
 
 async function resolveChecked(network: Network, host: string): Promise<readonly LookupAddress[]> {

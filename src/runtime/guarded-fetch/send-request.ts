@@ -11,11 +11,17 @@ const severalAddresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeou
 /** Nothing that identifies the worker, its tenant or the job; and the bytes as they are, never compressed. */
 const headers = { accept: "*/*", "accept-encoding": "identity", "user-agent": "writ", connection: "close" };
 
-/** Sends one GET over a connection of its own, and resolves with the head of the answer. Why: ADR 0113. */
+type Sent = {
+  signal: AbortSignal;
+  /** A GET if there is none. */
+  post?: { headers: Readonly<Record<string, string>>; body: Uint8Array; timeoutMs: number };
+};
+
+/** Sends one request over a connection of its own, and resolves with the head of the answer. Why: ADR 0113. */
 export function sendRequest(
   { clock, network }: { clock: Clock; network: Network },
   { url, isAllowed }: CheckedUrl,
-  signal: AbortSignal,
+  { signal, post }: Sent,
 ): Promise<OpenResponse> {
   const { host, pathname, search } = url;
   const guard = { lookup: guardedLookup(network) };
@@ -26,7 +32,12 @@ export function sendRequest(
     tls: { rejectUnauthorized: true },
     onSocket: isAllowed ? undefined : (socket) => checkAddress(network, socket),
   });
-  return openRequest({ method: "GET", host, path: pathname + search, headers, signal, clock }, connection);
+  const call = { host, path: pathname + search, signal, clock };
+  if (post === undefined) return openRequest({ ...call, method: "GET", headers }, connection);
+  return openRequest(
+    { ...call, ...post, method: "POST", headers: { ...headers, ...post.headers } },
+    connection,
+  );
 }
 
 /** The address that is really connected to is looked at once more, before anything is sent. */

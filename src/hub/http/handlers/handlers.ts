@@ -6,6 +6,7 @@ import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { scheduleHandlers } from "./schedule-handlers.ts";
 import { statisticsHandlers } from "./statistics-handlers.ts";
+import { webhookHandlers } from "./webhook-handlers.ts";
 import { workerHandlers } from "./worker-handlers.ts";
 
 /** A handler for each route of the table. Why: ADR 0005, ADR 0024. */
@@ -18,4 +19,5 @@ export const handlers: Handlers = {
   ...auditHandlers,
   ...statisticsHandlers,
   ...scheduleHandlers,
+  ...webhookHandlers,
 };

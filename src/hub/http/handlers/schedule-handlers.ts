@@ -1,17 +1,16 @@
 import type { scheduleRoutes } from "../../../contract/routes/schedule-routes.ts";
-import { invalidArgument } from "../../../core/errors.ts";
+import { findSealedOrder } from "../../use-cases/orders/find-order.ts";
+import { listOrderPage } from "../../use-cases/orders/list-order-page.ts";
 import {
   backfillSchedule,
   removeSchedule,
   runSchedule,
   setSchedulePaused,
 } from "../../use-cases/schedules/change-schedule.ts";
-import { findSealedOrder, tenantOf } from "../../use-cases/schedules/find-schedule.ts";
 import { putSchedule } from "../../use-cases/schedules/put-schedule.ts";
 import { scheduleView } from "../../views/schedule-view.ts";
 import { type Answer, type Call, done, type Handlers, nextPage } from "../call.ts";
 
-const pageDefault = 200;
 const pastShown = 20;
 
 export const scheduleHandlers: Handlers<keyof typeof scheduleRoutes> = {
@@ -33,16 +32,7 @@ export const scheduleHandlers: Handlers<keyof typeof scheduleRoutes> = {
   },
 
   async listSchedules({ deps, identity, query }) {
-    const { limit = pageDefault, cursor, tenant } = query;
-    const orders = await deps.store.listOrders({
-      kind: "schedule",
-      tenantId: tenant === undefined ? identity.tenantId : tenantOf({ identity, tenant }),
-      userId: identity.role === "user" ? identity.userId : null,
-      after: cursor === undefined ? null : readCursor(cursor),
-      limit,
-    });
-    const last = orders.at(-1);
-    const next = orders.length < limit || last === undefined ? null : `${last.tenantId}/${last.name}`;
+    const { orders, next } = await listOrderPage(deps, { identity, kind: "schedule", ...query });
     return {
       status: 200,
       body: orders.map((order) => scheduleView(deps, order, { identity })),
@@ -75,10 +65,4 @@ async function setPaused(
 ): Promise<Answer<"pauseSchedule">> {
   const order = await setSchedulePaused(deps, { identity, ...params, ...query, isPaused, origin });
   return { status: 200, body: scheduleView(deps, order, { identity }) };
-}
-
-function readCursor(cursor: string): { tenantId: string; name: string } {
-  const at = cursor.indexOf("/");
-  if (at === -1) throw invalidArgument({ path: "cursor", message: "is not a cursor of this list" });
-  return { tenantId: cursor.slice(0, at), name: cursor.slice(at + 1) };
 }

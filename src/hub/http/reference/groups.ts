@@ -20,6 +20,11 @@ const groups: readonly Group[] = [
     has: ({ path }) => /^\/schedules\b/.test(path),
   },
   {
+    name: "Webhooks",
+    description: "Addresses that the hub calls when something happens to jobs.",
+    has: ({ path }) => /^\/webhooks\b/.test(path),
+  },
+  {
     name: "Files",
     description: "Put and get files, and what a job calls with its own token.",
     has: ({ path }) => /^\/(?:files|objects|docker)\b/.test(path),

@@ -46,6 +46,12 @@ export function createMetrics(version: string) {
       labelNames: ["outcome"],
       registers,
     }),
+    webhooks: new Counter({
+      name: "writ_webhook_calls_total",
+      help: "Calls of webhooks, by outcome: delivered, given_up, later or disabled",
+      labelNames: ["outcome"],
+      registers,
+    }),
     mqtt: mqttMetrics(registers),
     refused: new Counter({
       name: "writ_refusals_total",

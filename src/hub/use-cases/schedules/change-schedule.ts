@@ -5,7 +5,7 @@ import { nextDue } from "../../../core/schedules/plan-firing.ts";
 import type { Schedule, Waiting } from "../../../core/schedules/schedule.ts";
 import type { StandingOrder } from "../../../store/order-store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { findOrder, findSealedOrder, type OrderCall } from "./find-schedule.ts";
+import { findOrder, findSealedOrder, type OrderCall } from "../orders/find-order.ts";
 import { fireSchedule } from "./fire-schedules.ts";
 import { readSchedule, scheduleEvent, scheduleOrder, timingOf } from "./schedule-record.ts";
 

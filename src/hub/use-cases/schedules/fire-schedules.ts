@@ -5,9 +5,10 @@ import { type FiringPlan, planFiring } from "../../../core/schedules/plan-firing
 import type { Schedule } from "../../../core/schedules/schedule.ts";
 import type { Firing, FiringOutcome, StandingOrder } from "../../../store/order-store.ts";
 import { type HubDeps, rulesNow } from "../../deps.ts";
+import { isOrderSealed } from "../orders/seal-order.ts";
 import { OwnerRights } from "./owner-rights.ts";
 import { makeJobs } from "./schedule-jobs.ts";
-import { isOrderSealed, readSchedule, scheduleEvent, scheduleOrder, timingOf } from "./schedule-record.ts";
+import { readSchedule, scheduleEvent, scheduleOrder, timingOf } from "./schedule-record.ts";
 
 /** As many schedules share a transaction. */
 const ordersPerTurn = 100;

@@ -11,9 +11,10 @@ import type { StandingOrder } from "../../../store/order-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { requestText } from "../jobs/build-document.ts";
 import { checkCommand } from "../jobs/command-policy.ts";
-import { findOrder, type OrderCall, tenantOf } from "./find-schedule.ts";
+import { findOrder, type OrderCall, tenantOf } from "../orders/find-order.ts";
+import { isOrderSealed } from "../orders/seal-order.ts";
 import { makeJobs } from "./schedule-jobs.ts";
-import { isOrderSealed, readSchedule, scheduleEvent, scheduleOrder, timingOf } from "./schedule-record.ts";
+import { readSchedule, scheduleEvent, scheduleOrder, timingOf } from "./schedule-record.ts";
 
 type Body = z.infer<typeof scheduleBody>;
 type PutCall = OrderCall & { body: Body; origin: Origin };

@@ -1,5 +1,6 @@
 import type { HubDeps } from "../../deps.ts";
-import { isOrderSealed, readSchedule, scheduleEvent, scheduleOrder } from "./schedule-record.ts";
+import { isOrderSealed } from "../orders/seal-order.ts";
+import { readSchedule, scheduleEvent, scheduleOrder } from "./schedule-record.ts";
 
 type Deps = Pick<HubDeps, "store" | "clock"> & { keys: Pick<HubDeps["keys"], "macKey"> };
 

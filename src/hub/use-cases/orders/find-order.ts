@@ -2,7 +2,7 @@ import { WritError } from "../../../core/errors.ts";
 import { defaultTenant, type Identity } from "../../../core/identity.ts";
 import type { OrderKind, StandingOrder } from "../../../store/order-store.ts";
 import type { HubDeps } from "../../deps.ts";
-import { isOrderSealed } from "./schedule-record.ts";
+import { isOrderSealed } from "./seal-order.ts";
 
 export type OrderCall = { identity: Identity; name: string; tenant?: string | undefined };
 
