@@ -8,6 +8,7 @@ export type { Files, SaveOptions, TransferOptions, UploadOptions } from "./files
 export type { Fleet } from "./fleet.ts";
 export type { RpcOptions } from "./grpc/find-rpc.ts";
 export { JobsOverGrpc } from "./grpc/jobs-over-grpc.ts";
+export type { Hook, HookInput, Hooks } from "./hooks.ts";
 export { JobFailure } from "./jobs/job-failure.ts";
 export type { ChangeJobsOptions, ListPage } from "./jobs/job-list.ts";
 export type { JobOutcome, JobRef } from "./jobs/job-outcomes.ts";

@@ -5,6 +5,7 @@ import type { ReceiptView } from "../contract/shapes/trust-view-shapes.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
 import { Files } from "./files/files.ts";
 import { Fleet } from "./fleet.ts";
+import { Hooks } from "./hooks.ts";
 import { HubCaller } from "./hub/hub-caller.ts";
 import { HubClient } from "./hub/hub-client.ts";
 import { type FollowEventsOptions, followEvents } from "./jobs/follow-events.ts";
@@ -55,6 +56,7 @@ export class Writ extends HubClient {
   readonly files: Files;
   readonly schedules: Schedules;
   readonly webhooks: Webhooks;
+  readonly hooks: Hooks;
 
   constructor(options: WritOptions) {
     checkOptions("Writ", options, writOptions);
@@ -65,6 +67,7 @@ export class Writ extends HubClient {
     this.files = new Files(this.#hub);
     this.schedules = new Schedules(this.#hub);
     this.webhooks = new Webhooks(this.#hub);
+    this.hooks = new Hooks(this.#hub);
     this.#queue = new SubmitQueue(this.#hub);
     this.#waits = new JobWaits(this.#hub);
   }

@@ -56,6 +56,7 @@ export const eventTable = {
   SCHEDULE_RESET: { severity: "LOW", live: null },
   WEBHOOK_CHANGED: { severity: "LOW", live: null },
   WEBHOOK_DISABLED: { severity: "MEDIUM", live: null },
+  HOOK_CHANGED: { severity: "LOW", live: null },
   QUOTA_CHANGED: { severity: "LOW", live: null },
   STALE_RESULT_REJECTED: { severity: "LOW", live: null },
   CONFLICTING_RESULT_REJECTED: { severity: "MEDIUM", live: null },

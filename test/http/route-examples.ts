@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from "node:crypto";
+import { createHmac, generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import type { RouteName } from "../../src/contract/routes/routes.ts";
 import { makeTicket, readTicket } from "../../src/hub/use-cases/files/file-ticket.ts";
@@ -152,6 +152,33 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     query: ofAcme,
     body: { from_seq: 1 },
   }),
+  putHook: async ({ tokens }) => ({
+    token: tokens.alice,
+    params: { name: freshName("hook") },
+    query: ofAcme,
+    body: { job: { type: "some.type" }, verify: "github", tolerance_sec: 60 },
+  }),
+  getHook: async (world) => ({
+    token: world.tokens.alice,
+    params: { name: (await aliceHook(world)).name },
+    query: ofAcme,
+  }),
+  listHooks: async ({ tokens }) => ({
+    token: tokens.alice,
+    query: { limit: "10", cursor: "acme/a", tenant: "acme" },
+  }),
+  removeHook: async (world) => ({
+    token: world.tokens.alice,
+    params: { name: (await aliceHook(world)).name },
+    query: ofAcme,
+  }),
+  receiveDelivery: async (world) => {
+    const { name, secret } = await aliceHook(world);
+    const body = Buffer.from('{"a":1}');
+    const mac = createHmac("sha256", secret).update(body).digest("hex");
+    const headers = { "x-hub-signature-256": `sha256=${mac}` };
+    return { token: "", params: { tenant: "acme", name }, body, headers };
+  },
   changeJobs: async (world) => ({
     token: world.tokens.alice,
     body: { act: "cancel", ids: [await aliceJob(world)], dry_run: true },
@@ -436,6 +463,7 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
       max_agent_tokens_per_day: 1000,
       max_agent_tool_calls_per_day: 10,
       max_webhooks: 5,
+      max_hooks: 5,
     },
   }),
   listQueues: async ({ hub }) => ({ token: hub.admin }),
@@ -551,6 +579,13 @@ async function someWebhook({ hub }: World): Promise<{ name: string }> {
   const body = { url: "https://receiver.example/writ", events: ["job:failed"] };
   await hub.must("PUT", `/webhooks/${name}?tenant=acme`, { token: hub.admin, body });
   return { name };
+}
+
+async function aliceHook({ hub, tokens }: World): Promise<{ name: string; secret: string }> {
+  const name = freshName("hook");
+  const body = { job: { type: "some.type" }, verify: "github" };
+  const answer = await hub.must("PUT", `/hooks/${name}`, { token: tokens.alice, body });
+  return { name, secret: answer.json<{ secret: string }>().secret };
 }
 
 function fullSubmission(): Record<string, unknown> {

@@ -75,6 +75,7 @@ export const notOnPostgres: Record<string, string> = {
   "test/hub/schedules-cli.test.ts":
     "about the command line; schedule-hazards asks the same of both databases",
   "test/hub/several-addresses.test.ts": "about clients and cables",
+  "test/hub/hooks-cli.test.ts": "about the command line; test/http asks the same of both databases",
   "test/hub/webhooks-cli.test.ts": "about the command line; webhook-hazards asks the same of both databases",
   "test/hub/silent-workers.test.ts":
     "lets the hub's own clock pass; with PostgreSQL hubs go by that of the database, and the contract suite has the acts",

@@ -89,6 +89,10 @@ export const jobctlShape: ProgramShape = {
       summary: "list and change webhooks, which tell other programs what happens to jobs",
       load: () => import("./webhooks/webhooks.ts"),
     },
+    hooks: {
+      summary: "list and change hooks, which let other programs make jobs",
+      load: () => import("./hooks/hooks.ts"),
+    },
     registry: {
       summary: "keep a job list for agents in terminals, without a hub",
       needs: "database",

@@ -51,6 +51,7 @@ const meaning: Record<Limit, string> = {
   max_agent_tokens_per_day: "how many tokens coding agents may report in one UTC day",
   max_agent_tool_calls_per_day: "how many calls of tools coding agents may make in one UTC day",
   max_webhooks: "how many webhooks there may be (default 20)",
+  max_hooks: "how many hooks there may be (default 100)",
 };
 
 async function setQuota(

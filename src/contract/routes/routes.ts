@@ -1,6 +1,7 @@
 import { adminRoutes } from "./admin-routes.ts";
 import { auditRoutes } from "./audit-routes.ts";
 import { fileRoutes } from "./file-routes.ts";
+import { hookRoutes } from "./hook-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import { scheduleRoutes } from "./schedule-routes.ts";
 import { statisticsRoutes } from "./statistics-routes.ts";
@@ -17,6 +18,7 @@ export const routes = {
   ...statisticsRoutes,
   ...scheduleRoutes,
   ...webhookRoutes,
+  ...hookRoutes,
 } as const;
 
 export type RouteName = keyof typeof routes;

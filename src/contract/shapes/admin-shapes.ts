@@ -75,6 +75,9 @@ export const quota = z.strictObject({
   max_webhooks: integer(0, 1_000)
     .optional()
     .meta({ description: "How many webhooks there may be; 20 if it is left out" }),
+  max_hooks: integer(0, 10_000)
+    .optional()
+    .meta({ description: "How many hooks there may be; 100 if it is left out" }),
 });
 
 export const quotaLimits = Object.keys(quota.shape) as (keyof typeof quota.shape)[];

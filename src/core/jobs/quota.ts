@@ -13,6 +13,7 @@ export type Quota = {
   max_agent_tokens_per_day?: number;
   max_agent_tool_calls_per_day?: number;
   max_webhooks?: number;
+  max_hooks?: number;
 };
 
 /** Whether a tenant with this many assigned or running jobs may be given one more. */
@@ -52,4 +53,10 @@ const maxWebhooksDefault = 20;
 
 export function webhooksAllowed({ max_webhooks = maxWebhooksDefault }: Quota): number {
   return max_webhooks;
+}
+
+const maxHooksDefault = 100;
+
+export function hooksAllowed({ max_hooks = maxHooksDefault }: Quota): number {
+  return max_hooks;
 }

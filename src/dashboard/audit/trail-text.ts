@@ -50,6 +50,7 @@ export function trailText({ event, details, job_id, tenant_id, ip_address }: Aud
     SCHEDULE_RESET: `Schedule ${of("schedule")} continues from now: ${of("reason")}`,
     WEBHOOK_CHANGED: `Changed webhook ${of("webhook")}: ${of("act")}`,
     WEBHOOK_DISABLED: `Disabled webhook ${of("webhook")}: ${of("reason")}`,
+    HOOK_CHANGED: `Changed hook ${of("hook")}: ${of("act")}`,
     QUOTA_CHANGED: `Changed the quota of tenant ${tenant_id ?? of("tenant_id")}`,
     PERMISSION_DENIED: `Was refused${job === "" ? "" : ` job${job}`}: ${of("error") || of("violation_type")}`,
     QUOTA_EXCEEDED: `Met a quota: ${of("error")}`,

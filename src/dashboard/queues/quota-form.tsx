@@ -21,6 +21,7 @@ export const limitLabels: Record<keyof Quota, { label: string; short: string }> 
   max_agent_tokens_per_day: { label: "Tokens of agents in a day", short: "tokens of agents a day" },
   max_agent_tool_calls_per_day: { label: "Calls of agents in a day", short: "calls of agents a day" },
   max_webhooks: { label: "Webhooks", short: "webhooks" },
+  max_hooks: { label: "Hooks", short: "hooks" },
 };
 
 /** Of what is limited even when nothing is set. */
@@ -28,6 +29,7 @@ const defaultLimits: Partial<Record<keyof Quota, string>> = {
   max_queues: "10000",
   max_schedules: "1000",
   max_webhooks: "20",
+  max_hooks: "100",
 };
 
 /** The tenant's name is checked with the limits, so that each field shows its own problem at once. */

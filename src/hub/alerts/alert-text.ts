@@ -7,6 +7,7 @@ import type { Alert } from "./hold-down.ts";
 const shownDetails = [
   "schedule",
   "webhook",
+  "hook",
   "worker_id",
   "violation_type",
   "fail_code",

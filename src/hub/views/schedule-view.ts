@@ -1,13 +1,15 @@
 import type { z } from "zod";
 import type { scheduleView as shape } from "../../contract/shapes/schedule-shapes.ts";
-import { type Identity, mayReadHidden } from "../../core/identity.ts";
+import type { Identity } from "../../core/identity.ts";
 import { nextOccurrences } from "../../core/schedules/occurrences.ts";
 import { nextDue } from "../../core/schedules/plan-firing.ts";
-import type { Schedule, ScheduleSpec } from "../../core/schedules/schedule.ts";
+import type { Schedule } from "../../core/schedules/schedule.ts";
 import type { NotedOccurrence, StandingOrder } from "../../store/order-store.ts";
 import type { HubDeps } from "../deps.ts";
 import { isOrderSealed } from "../use-cases/orders/seal-order.ts";
 import { readSchedule, timingOf } from "../use-cases/schedules/schedule-record.ts";
+
+import { templateSeenBy } from "./template-view.ts";
 
 export type ScheduleView = z.input<typeof shape>;
 
@@ -27,7 +29,7 @@ export function scheduleView(
     ...whose(order),
     ...fields,
     state: stateOf(schedule, order),
-    job: jobSeenBy(identity, order, spec),
+    job: templateSeenBy(identity, order, spec.job),
     paused: isPaused,
     next: nextTimes(schedule),
     waiting: waiting.length,
@@ -42,14 +44,6 @@ export function scheduleView(
 
 function whose({ name, tenantId, userId }: StandingOrder) {
   return { name, tenant_id: tenantId, user_id: userId };
-}
-
-/** The values of an environment may be secret. */
-function jobSeenBy(identity: Identity, order: StandingOrder, { job }: ScheduleSpec): Record<string, unknown> {
-  const seen = JSON.parse(job) as Record<string, unknown> & { run?: Record<string, unknown> };
-  if (mayReadHidden(identity, order) || seen.run?.["env"] === undefined) return seen;
-  const env = Object.fromEntries(Object.keys(seen.run["env"] as object).map((name) => [name, "***"]));
-  return { ...seen, run: { ...seen.run, env } };
 }
 
 function stateOf({ isPaused, blocked }: Schedule, { nextAt }: StandingOrder): ScheduleView["state"] {

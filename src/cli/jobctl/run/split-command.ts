@@ -48,7 +48,8 @@ type SplitCommand = {
  */
 export function splitCommand(given: readonly string[]): SplitCommand {
   const nameAt = skipFlags(given, 0, ownLength);
-  if (given[nameAt] === "submit" || given[nameAt] === "schedules") return splitAtDashes(given);
+  if (given[nameAt] === "submit" || given[nameAt] === "schedules" || given[nameAt] === "hooks")
+    return splitAtDashes(given);
   if (!commandsWithWords.includes(given[nameAt] ?? "")) return { args: [...given], words: undefined };
   const firstAt = skipFlags(given, nameAt + 1, anyLength);
   const args = given.slice(0, firstAt);

@@ -2,6 +2,7 @@ import type { Handlers } from "../call.ts";
 import { adminHandlers } from "./admin-handlers.ts";
 import { auditHandlers } from "./audit-handlers.ts";
 import { fileHandlers } from "./file-handlers.ts";
+import { hookHandlers } from "./hook-handlers.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { scheduleHandlers } from "./schedule-handlers.ts";
@@ -20,4 +21,5 @@ export const handlers: Handlers = {
   ...statisticsHandlers,
   ...scheduleHandlers,
   ...webhookHandlers,
+  ...hookHandlers,
 };

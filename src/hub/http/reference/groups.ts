@@ -25,6 +25,11 @@ const groups: readonly Group[] = [
     has: ({ path }) => /^\/webhooks\b/.test(path),
   },
   {
+    name: "Hooks",
+    description: "Addresses that other programs call, so that the hub makes a job.",
+    has: ({ path }) => /^\/hooks\b/.test(path),
+  },
+  {
     name: "Files",
     description: "Put and get files, and what a job calls with its own token.",
     has: ({ path }) => /^\/(?:files|objects|docker)\b/.test(path),

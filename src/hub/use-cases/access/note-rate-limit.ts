@@ -10,6 +10,7 @@ export type RateHit = {
     | "claims"
     | "refused claims"
     | "heartbeats"
+    | "hook calls"
     | "denials"
     | "event streams"
     | "output streams"
