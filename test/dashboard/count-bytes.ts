@@ -10,15 +10,25 @@ type Watched = {
   stop(): Promise<void>;
 };
 
+/** Only a call that hangs meets it: the test says which, instead of ending without a word. */
+const answerMsMax = 60_000;
+
 /** Counts as the browser itself does, so that what it decompresses counts as it arrived. */
 export async function countBytes(page: Page): Promise<Watched> {
   const session = await page.context().newCDPSession(page);
   await session.send("Network.enable");
   const open = new Map<string, string>();
   const traffic: Traffic = { bytes: 0, calls: {} };
-  session.on("Network.requestWillBeSent", ({ requestId, request }) => {
+  // What the page before this one asks for, which lives until the answer to the navigation begins, ends with that page,
+  // and the browser does not always say so.
+  let loader: string | null = null;
+  session.on("Network.requestWillBeSent", ({ requestId, loaderId, request, type }) => {
     const path = new URL(request.url).pathname;
-    if (!path.endsWith("/jobs/events")) open.set(requestId, path);
+    if (type === "Document") {
+      loader = loaderId;
+      open.clear();
+    }
+    if (!path.endsWith("/jobs/events") && (loader === null || loader === loaderId)) open.set(requestId, path);
     traffic.calls[path] = (traffic.calls[path] ?? 0) + 1;
   });
   session.on("Network.requestWillBeSentExtraInfo", ({ headers }) => {
@@ -38,9 +48,12 @@ export async function countBytes(page: Page): Promise<Watched> {
   return {
     read: () => structuredClone(traffic),
     async settled() {
+      const endsAt = performance.now() + answerMsMax;
       // Whatever a timer has begun is known to the session after one more round through the page.
-      do await page.evaluate("0");
-      while (open.size > 0);
+      do {
+        await page.evaluate("0");
+        if (performance.now() > endsAt) throw new Error(`no answer to ${[...open.values()].join(", ")}`);
+      } while (open.size > 0);
     },
     stop: () => session.detach(),
   };

@@ -59,6 +59,7 @@ browserSuite("traffic of an open page", () => {
     await page.getByRole("heading", { level: 1 }).waitFor();
     const isLoaded = () => "/api/v1/jobs/events" in counted.read().calls;
     for (let second = 0; second < 10 || !isLoaded(); second++) {
+      if (second > 600) throw new Error(`${path} has no stream: ${JSON.stringify(counted.read().calls)}`);
       await page.clock.runFor(1_000);
       await counted.settled();
     }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";
 import { completedJob, failedJob, freshName, registerWorker, submitJob } from "../support/jobs.ts";
 import { runCli } from "../support/run-cli.ts";
@@ -17,6 +18,16 @@ async function complete(program: "writ" | "jobctl", ...words: string[]): Promise
   });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   return stdout.split("\n").filter((line) => line !== "");
+}
+
+/** The same where only the hub knows the answer, which counts as none if it comes after two seconds. */
+async function fromHub(program: "writ" | "jobctl", ...words: string[]): Promise<string[]> {
+  let found: string[] = [];
+  await eventually("the hub has answered in time", async () => {
+    found = await complete(program, ...words);
+    return found.length > 0;
+  });
+  return found;
 }
 
 test("C7: commands, options and the values of options are completed", async () => {
@@ -48,28 +59,28 @@ test("C7: ids, types, workers and tokens come from the hub, as far as the comman
   const worker = await registerWorker(hub);
   const end = ({ id }: { id: string }) => id.slice(-8);
 
-  expect(await complete("jobctl", "status", "")).toEqual(
+  expect(await fromHub("jobctl", "status", "")).toEqual(
     expect.arrayContaining([failed, done, waiting].map(end)),
   );
-  expect(await complete("jobctl", "retry", "")).toEqual([end(failed)]);
-  expect(await complete("jobctl", "result", "")).toEqual([end(done)]);
-  expect(await complete("jobctl", "stop", end(waiting).slice(0, 3))).toEqual([end(waiting)]);
-  expect(await complete("jobctl", "stream", waiting.id.slice(0, 35))).toContain(waiting.id);
-  expect(await complete("jobctl", "list", "--type", "comp")).toEqual([type]);
-  expect(await complete("jobctl", "list", "--worker", worker.slice(0, 4))).toContain(worker);
-  expect(await complete("writ", "workers", "drain", "")).toContain(worker);
-  expect(await complete("writ", "queues", "pause", "comp")).toEqual([type]);
-  expect((await complete("writ", "tokens", "revoke", "")).length).toBeGreaterThan(0);
+  expect(await fromHub("jobctl", "retry", "")).toEqual([end(failed)]);
+  expect(await fromHub("jobctl", "result", "")).toEqual([end(done)]);
+  expect(await fromHub("jobctl", "stop", end(waiting).slice(0, 3))).toEqual([end(waiting)]);
+  expect(await fromHub("jobctl", "stream", waiting.id.slice(0, 35))).toContain(waiting.id);
+  expect(await fromHub("jobctl", "list", "--type", "comp")).toEqual([type]);
+  expect(await fromHub("jobctl", "list", "--worker", worker.slice(0, 4))).toContain(worker);
+  expect(await fromHub("writ", "workers", "drain", "")).toContain(worker);
+  expect(await fromHub("writ", "queues", "pause", "comp")).toEqual([type]);
+  expect((await fromHub("writ", "tokens", "revoke", "")).length).toBeGreaterThan(0);
 });
 
 test("O-26: the newest ids are offered, and an older id is completed from its beginning", async () => {
   const old = await submitJob(hub, { type: freshName("old") });
   const jobs = Array.from({ length: 60 }, () => ({ type: freshName("newer") }));
   await hub.must("POST", "/jobs/batch", { token: hub.admin, body: { jobs } });
-  const offered = await complete("jobctl", "status", "");
+  const offered = await fromHub("jobctl", "status", "");
   expect(offered).toHaveLength(50);
   expect(offered).not.toContain(old.id.slice(-8));
-  expect(await complete("jobctl", "status", old.id.slice(0, 30))).toEqual([old.id]);
+  expect(await fromHub("jobctl", "status", old.id.slice(0, 30))).toEqual([old.id]);
 });
 
 test("C7: without a hub there is nothing to complete, and no error", async () => {
@@ -90,7 +101,7 @@ test.each(["jobctl", "writ"] as const)(
       mode: 0o755,
     });
     writeFileSync(join(folder, "script"), script);
-    const ask = `. ./script; COMP_WORDS=(./${program} comp); COMP_CWORD=1; _${program}; echo "\${COMPREPLY[@]}"`;
+    const ask = `. ./script; COMP_WORDS=(./${program} compl); COMP_CWORD=1; _${program}; echo "\${COMPREPLY[@]}"`;
     const { stdout } = await promisify(execFile)("bash", ["-c", ask], { cwd: folder });
     expect(stdout).toBe("completion\n");
   },

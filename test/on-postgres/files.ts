@@ -64,13 +64,16 @@ export const notOnPostgres: Record<string, string> = {
   "test/hub/execution-time.test.ts":
     "moves the hub's own clock; with PostgreSQL hubs go by that of the database",
   "test/hub/files.test.ts": "ages rows of the SQLite file; the calls are in test/http/files.test.ts",
+  "test/hub/framed-clients.test.ts": "about connections, proxies and TLS between client and hub",
   "test/hub/full-disk.test.ts": "about the disk of the home, and what doctor asks",
   "test/hub/keys-cli.test.ts": "about keys, which are files",
+  "test/hub/killed-commands.test.ts": "about the copies of the SQLite file that commands leave",
   "test/hub/local-address.test.ts": "about addresses",
   "test/hub/lost-database.test.ts": "removes and replaces the SQLite file",
   "test/hub/mcp-clients.test.ts": "about clients; test/http asks the same of both databases",
   "test/hub/one-hub.test.ts": "about the lock of the SQLite file",
   "test/hub/open-cli.test.ts": "about the command line",
+  "test/hub/read-only-home.test.ts": "about the SQLite file of a home that is mounted read-only",
   "test/hub/schedule-zones.test.ts": "reckons times, and starts no hub",
   "test/hub/schedules-cli.test.ts":
     "about the command line; schedule-hazards asks the same of both databases",

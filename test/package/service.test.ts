@@ -152,11 +152,11 @@ test("a path with signs that systemd reads otherwise arrives as it is", () => {
 test("upgrade-check names the steps that a database of an older version would take, and changes nothing", async () => {
   const dir = mkdtempSync(join(tmpdir(), "writ-upgrade-"));
   expect((await runCommand("writ", ["upgrade-check"], { home: dir })).stdout).toContain("does not exist yet");
-  const old = openOldHome(25, "homes");
+  const old = openOldHome(1000, "homes");
   onTestFinished(() => old.remove());
   const first = await runCommand("writ", ["upgrade-check"], { home: old.home });
-  expect(first.stdout).toMatch(/^The next start would change the database from schema 25 to \d+:\n/);
-  expect(first.stdout).toContain("026-after-0-1");
+  expect(first.stdout).toMatch(/^The next start would change the database from schema 1000 to \d+:\n/);
+  expect(first.stdout).toContain("1001-terms");
   expect((await runCommand("writ", ["upgrade-check"], { home: old.home })).stdout).toBe(first.stdout);
   rmSync(dir, { recursive: true });
 });

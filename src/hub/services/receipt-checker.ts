@@ -34,12 +34,17 @@ export class ReceiptChecker implements Service {
     if (this.#waiting > waitingMax) await this.#tail;
   }
 
+  /** Resolves when what has arrived before this call is checked, and what was refused of it is recorded. */
+  checked(): Promise<void> {
+    return this.#tail;
+  }
+
   /** Nothing runs until there are receipts. */
   async start(): Promise<void> {}
 
   /** Resolves when all waiting batches have been checked. */
-  async stop(): Promise<void> {
-    await this.#tail;
+  stop(): Promise<void> {
+    return this.checked();
   }
 
   async #check(batch: ReceiptBatch): Promise<void> {

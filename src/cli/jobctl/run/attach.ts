@@ -3,7 +3,7 @@ import { withJobs } from "../../connection/with-jobs.ts";
 import type { CliContext } from "../../context.ts";
 import { jobIdHelp, resolveJobId } from "../../terminal/short-id.ts";
 import { rawHelp } from "./copy-output.ts";
-import { followJob } from "./follow-job.ts";
+import { followJob, namingJob } from "./follow-job.ts";
 
 export function define(command: Command, context: CliContext): void {
   command
@@ -16,7 +16,9 @@ export function define(command: Command, context: CliContext): void {
     .action((id: string, { raw = false }: { raw?: boolean }) =>
       withJobs(context, command, async (jobs) => {
         const jobId = await resolveJobId(jobs, id);
-        const { kind } = await jobs.status(jobId, { signal: context.stops.requested });
+        const { kind } = await namingJob({ command, jobId }, () =>
+          jobs.status(jobId, { signal: context.stops.requested }),
+        );
         const isTold = kind === "delegate";
         const follow = () => followJob(jobs, { context, command, jobId, raw, isTold, onLeave: "detach" });
         if (!isTold) {

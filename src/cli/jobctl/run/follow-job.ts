@@ -40,16 +40,22 @@ const lastOutputMsMax = 5000;
  * Shows stdout and stderr of a job until it has ended, and returns its exit code. Ctrl-C stops the job first or leaves it
  * running, and says which.
  */
-export async function followJob(jobs: Jobs, input: FollowInput): Promise<number> {
-  try {
-    return await sayWaiting(input, (notices) => followUntilEnd(jobs, input, notices));
-  } catch (error) {
-    throw withJobId(error, input);
-  }
+export function followJob(jobs: Jobs, input: FollowInput): Promise<number> {
+  return namingJob(input, () => sayWaiting(input, (notices) => followUntilEnd(jobs, input, notices)));
 }
 
 /** A caller who can no longer follow the job must at least learn its id. */
-function withJobId(error: unknown, { command, jobId }: FollowInput): unknown {
+export async function namingJob<T>(named: NamedJob, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw withJobId(error, named);
+  }
+}
+
+type NamedJob = Pick<FollowInput, "command" | "jobId">;
+
+function withJobId(error: unknown, { command, jobId }: NamedJob): unknown {
   if (!(error instanceof WritError)) return error;
   // A caller who may not see the job cannot attach to it either.
   if (hasCode(error, "NOT_FOUND", "PERMISSION_DENIED")) {
@@ -64,7 +70,7 @@ function withJobId(error: unknown, { command, jobId }: FollowInput): unknown {
 }
 
 /** A command about the same job, to be typed as it is. */
-function commandAgain({ command, jobId }: Pick<FollowInput, "command" | "jobId">, name: string): string {
+function commandAgain({ command, jobId }: NamedJob, name: string): string {
   return `jobctl ${givenConnection(command)}${name} ${jobId}`;
 }
 

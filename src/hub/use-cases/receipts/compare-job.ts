@@ -6,20 +6,27 @@ import { findReceipt } from "./keep-receipts.ts";
 
 const dayMs = 86_400_000;
 
-type Deps = Pick<HubDeps, "clock" | "keys" | "settings" | "store">;
+type Deps = Pick<HubDeps, "clock" | "keys" | "receipts" | "settings" | "store">;
 
 /**
  * A job that the store has compared with its timeline, compared with its sealed receipt as well: what contradicts it is among
  * the damaged parts. Why: ADR 0134.
  */
 export async function compareJob(deps: Deps, stored: StoredJob): Promise<StoredJob> {
-  const { job, damaged, isReceiptRefused = false } = stored;
-  if (job.receipt === null || isReceiptRefused || damaged.includes("receipt")) return stored;
-  const found = await contradictions(deps, stored.job, job.receipt);
-  return found.length === 0 ? stored : { ...stored, damaged: [...new Set([...damaged, ...found])] };
+  if ((await contradictions(deps, stored)).length === 0) return stored;
+  // The report of its end may have come a moment ago: that its receipt is refused is known when that is checked.
+  await deps.receipts.checked();
+  const again = (await deps.store.getJob({ jobId: stored.job.id, isCompared: true })) ?? stored;
+  return { ...again, damaged: [...new Set([...again.damaged, ...(await contradictions(deps, again))])] };
 }
 
-async function contradictions(deps: Deps, job: StoredJob["job"], kept: string): Promise<DamagedPart[]> {
+/** None of a job whose receipt says nothing: there is none, it was refused, or it is known to be damaged. */
+async function contradictions(
+  deps: Deps,
+  { job, damaged, isReceiptRefused = false }: StoredJob,
+): Promise<DamagedPart[]> {
+  const { receipt: kept } = job;
+  if (kept === null || isReceiptRefused || damaged.includes("receipt")) return [];
   const receipt = await findReceipt(deps, kept);
   if (receipt === null) return isSignatureKept(deps, job) ? ["receipt"] : [];
   return receipt.isSealed ? compareReceipt(job, receipt.text) : ["receipt"];

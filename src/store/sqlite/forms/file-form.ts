@@ -4,7 +4,7 @@ import { newestSchema } from "../../database/schema-steps.ts";
 import { Connection, makePrivate } from "../database/connection.ts";
 import { schemaVersion } from "../database/migrate.ts";
 import { sqliteSteps } from "../database/schema-steps.ts";
-import { newestOfRows } from "../rows/rows-schema.ts";
+import { newestOfRows, refuseOldRows } from "../rows/rows-schema.ts";
 
 /**
  * How a SQLite file keeps jobs and events: in frames of groups with narrow rows behind them, or, if version 0.1 made it, in a row for
@@ -42,6 +42,7 @@ export function readOwnFileForm(path: string): FileForm | null {
 /** Throws if a file of this schema is one of rows, which the store does not use; a hub takes it over first. */
 export function refuseRows(schema: number): void {
   if (formOf(schema) !== "rows") return;
+  refuseOldRows(schema);
   throw new WritError(
     "CONFIG_INVALID",
     `the database has schema ${schema}, of version 0.1; start its hub once with this program, which puts it into the form of today`,
