@@ -38,16 +38,27 @@ for (const [name, fill] of Object.entries(tests)) {
 async function fillWhileLeased(): Promise<void> {
   const { disk, home } = smallDisk();
   const leaseMs = 600_000;
-  const env = { ...stillEnv, WRIT_LEASE_MS: String(leaseMs), WRIT_REAPER_INTERVAL_MS: "100" };
+  const reaperMs = 101;
+  const env = { ...stillEnv, WRIT_LEASE_MS: String(leaseMs), WRIT_REAPER_INTERVAL_MS: String(reaperMs) };
   let passedMs = 0;
+  // Rounds of the reaper wait until there is room: on a full disk a small write may fit now and then, and a lease that was
+  // extended before the time passed would rightly be lost after it.
+  const room = Promise.withResolvers<void>();
   const clock = {
     ...systemClock,
     nowMs: () => systemClock.nowMs() + passedMs,
     monotonicMs: () => systemClock.monotonicMs() + passedMs,
+    sleep: async (ms: number, signal?: AbortSignal) => {
+      if (ms === reaperMs) await room.promise;
+      await systemClock.sleep(ms, signal);
+    },
   };
   const told: string[] = [];
   const hub = await startTestHub(env, { home, clock, onNotice: (line) => told.push(line) });
-  onTestFinished(() => hub.stop({ keepHome: true }));
+  onTestFinished(async () => {
+    room.resolve();
+    await hub.stop({ keepHome: true });
+  });
   const { id, fence } = await claimedJob(hub);
   const { worker_id, ...lease } = fence;
   const body = { worker_id, status: "active", current_jobs: [{ job_id: id, ...lease }] };
@@ -58,6 +69,7 @@ async function fillWhileLeased(): Promise<void> {
   expect(told).toEqual(["the disk of the database is full; calls are refused until there is room"]);
   passedMs = leaseMs + 1_000;
   rmSync(join(disk, "fill"));
+  room.resolve();
   // It may come before the worker, and can only give the lease more time then.
   const { id: expiring } = await submitJob(hub, { queue_ttl_sec: 1 });
   const view = jobReader(hub);
