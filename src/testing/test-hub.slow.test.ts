@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { defineJob } from "../contract/define-job.ts";
+import { scheduledFor } from "../core/schedules/scheduled-for.ts";
 import { TestHub, type TestHubOptions } from "./test-hub.ts";
 
 const hubs: TestHub[] = [];
@@ -162,4 +163,19 @@ test("two hubs in one process know nothing of each other", async () => {
   const [one, two] = [await hubOf({ mode: "manual" }).start(), await hubOf({ mode: "manual" }).start()];
   await one.writ.submit({ type: "a" });
   expect(await two.jobs()).toEqual([]);
+});
+
+test("a schedule makes its jobs when the test moves the time, each once", async () => {
+  const times: unknown[] = [];
+  const hub = await hubOf({ now: new Date("2030-01-31T08:00:00Z") })
+    .handle("report", ({ document }) => void times.push(scheduledFor(document)))
+    .start();
+  await hub.writ.schedules.put("nightly", { job: { type: "report" }, cron: "30 2 * * *", catch_up: "all" });
+  await hub.advance("18h");
+  expect(times).toEqual([]);
+  await hub.advance("48h");
+  expect(times).toEqual(["2030-02-01", "2030-02-02"].map((day) => `${day}T02:30:00.000Z`));
+  await hub.writ.schedules.pause("nightly");
+  await hub.advance("48h");
+  expect(times).toHaveLength(2);
 });

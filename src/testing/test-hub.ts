@@ -7,6 +7,7 @@ import { invalidArgument } from "../core/errors.ts";
 import { isActive } from "../core/jobs/job.ts";
 import { parseUnits } from "../core/text/duration-text.ts";
 import { rulesNow } from "../hub/deps.ts";
+import { fireDueSchedules } from "../hub/use-cases/schedules/fire-schedules.ts";
 import { runnersOf } from "../runners/create-runners.ts";
 import { type HandlerFunction, handlerRunner } from "../runners/handler.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
@@ -179,7 +180,7 @@ export class TestHub {
   }
 
   /**
-   * Moves the time by milliseconds or a length of time such as `"90s"`, and stops at each moment at which a job becomes due. With
+   * Moves the time by milliseconds or a length of time such as `"90s"`, and stops at each moment at which a job or a schedule becomes due. With
    * `inline`, it resolves when those have come to rest.
    */
   async advance(length: number | string, options: AdvanceOptions = {}): Promise<void> {
@@ -199,7 +200,9 @@ export class TestHub {
   async #stepMs(hasLeases: boolean): Promise<number> {
     const { store, settings } = this.#opened().deps;
     const { nextRunAt } = await store.promoteJobs({ nowMs: this.now, limit: jobsPerTurn });
-    const toNextMs = nextRunAt === null ? Number.POSITIVE_INFINITY : Math.max(1, nextRunAt - this.now);
+    const { nextAt } = await store.listDueOrders({ kind: "schedule", nowMs: this.now, limit: 1 });
+    const next = Math.min(nextRunAt ?? Number.POSITIVE_INFINITY, nextAt ?? Number.POSITIVE_INFINITY);
+    const toNextMs = Math.max(1, next - this.now);
     // The worker renews them every third of a lease.
     return hasLeases ? Math.min(toNextMs, settings.leaseMs / 3) : toNextMs;
   }
@@ -210,6 +213,8 @@ export class TestHub {
     // Bounded: each turn ends some of the jobs that are due.
     while ((await deps.store.reapJobs({ rules: rulesNow(deps), limit: jobsPerTurn })).more);
     await deps.store.promoteJobs({ nowMs: this.now, limit: jobsPerTurn });
+    // Bounded: a schedule that was looked at is due later.
+    while ((await fireDueSchedules(deps)).looked > 0);
     if (this.#worker !== undefined) await this.#rest({ types: this.#types(), except: running, runningMsMax });
   }
 
