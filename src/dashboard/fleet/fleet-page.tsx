@@ -6,7 +6,7 @@ import { isReachable, slotsText, useWorkers } from "../hub/workers.ts";
 import { Icon, Seal } from "../parts/icon.tsx";
 import { Empty, ErrorBand, SkeletonRows } from "../parts/notices.tsx";
 import { workerWords } from "../parts/state.tsx";
-import { go, usePageAddress, withQuery } from "../shell/router.ts";
+import { go, type PageAddress, usePageAddress, withQuery } from "../shell/router.ts";
 import { showAddWorker } from "./add-worker.tsx";
 import { useBlocks } from "./blocks.tsx";
 import { IsolationNotes, isolationWord } from "./isolation-cell.tsx";
@@ -72,52 +72,9 @@ function Workers({
   );
   return (
     <>
-      <div className="bar">
-        <label className="find fleet-find">
-          <Icon name="search" />
-          <input
-            value={words}
-            placeholder="Filter: name, tag:gpu, kind:exec, isolation:strict"
-            aria-label="Filter workers"
-            spellCheck={false}
-            onChange={(event) => go(withQuery(address, { q: event.target.value }), { replace: true })}
-          />
-        </label>
-        <div className="bar chips" role="group" aria-label="Status">
-          {statuses.map((one) => (
-            <button
-              type="button"
-              key={one}
-              className="chip status-chip"
-              aria-pressed={status === one}
-              onClick={() =>
-                go(withQuery(address, { status: status === one ? null : one }), { replace: true })
-              }
-            >
-              {workerWords[one].word}{" "}
-              <b className="strong">{workers.filter((worker) => worker.status === one).length}</b>
-            </button>
-          ))}
-        </div>
-      </div>
+      <WorkerFilters workers={workers} address={address} />
       <section className="panel" role="table" aria-label="Workers">
-        <div className="worker-row head" role="row">
-          <span role="columnheader">Status</span>
-          <span role="columnheader">Worker</span>
-          <span role="columnheader">Slots</span>
-          <span role="columnheader">CPU, 1 hour</span>
-          <span role="columnheader">Memory</span>
-          <span role="columnheader" className="not-narrow">
-            Running
-          </span>
-          <span role="columnheader">Isolation</span>
-          <span role="columnheader" className="num">
-            Heartbeat
-          </span>
-          <span role="columnheader">
-            <span className="only-read">Actions</span>
-          </span>
-        </div>
+        <WorkerColumns />
         {shown.map((worker) => (
           <Fragment key={worker.id}>
             <WorkerRow
@@ -147,6 +104,61 @@ function Workers({
       </section>
       <IsolationNotes workers={shown} />
     </>
+  );
+}
+
+function WorkerFilters({ workers, address }: { workers: WorkerView[]; address: PageAddress }) {
+  const words = address.query.get("q") ?? "";
+  const status = address.query.get("status");
+  return (
+    <div className="bar">
+      <label className="find fleet-find">
+        <Icon name="search" />
+        <input
+          value={words}
+          placeholder="Filter: name, tag:gpu, kind:exec, isolation:strict"
+          aria-label="Filter workers"
+          spellCheck={false}
+          onChange={(event) => go(withQuery(address, { q: event.target.value }), { replace: true })}
+        />
+      </label>
+      <div className="bar chips" role="group" aria-label="Status">
+        {statuses.map((one) => (
+          <button
+            type="button"
+            key={one}
+            className="chip status-chip"
+            aria-pressed={status === one}
+            onClick={() => go(withQuery(address, { status: status === one ? null : one }), { replace: true })}
+          >
+            {workerWords[one].word}{" "}
+            <b className="strong">{workers.filter((worker) => worker.status === one).length}</b>
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function WorkerColumns() {
+  return (
+    <div className="worker-row head" role="row">
+      <span role="columnheader">Status</span>
+      <span role="columnheader">Worker</span>
+      <span role="columnheader">Slots</span>
+      <span role="columnheader">CPU, 1 hour</span>
+      <span role="columnheader">Memory</span>
+      <span role="columnheader" className="not-narrow">
+        Running
+      </span>
+      <span role="columnheader">Isolation</span>
+      <span role="columnheader" className="num">
+        Heartbeat
+      </span>
+      <span role="columnheader">
+        <span className="only-read">Actions</span>
+      </span>
+    </div>
   );
 }
 
