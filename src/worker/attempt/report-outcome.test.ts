@@ -85,7 +85,9 @@ test("output that the hub refuses after the end counts as OUTPUT_LIMIT, as durin
   stage.hub.queue = [says("hello")];
   await start(stage);
   const ending = await endingOf(stage, 1);
-  expect(ending).toMatchObject({ code: "EXECUTION_ERROR", detail: "OUTPUT_LIMIT", partial_result: null });
+  expect(ending).toMatchObject({ code: "EXECUTION_ERROR", detail: "OUTPUT_LIMIT" });
+  // On a busy machine the output may be sent, and refused, before the end is seen; then there is no such field.
+  expect((ending as { partial_result?: unknown }).partial_result ?? null).toBeNull();
   expect(ending).toMatchObject({ output: { stdout: 0, stderr: 4 } });
   expect(ending).not.toHaveProperty("exit_code");
   // One after the other: this hub answers for one end in a call, and two that end together share theirs.
