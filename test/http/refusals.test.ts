@@ -16,8 +16,12 @@ const unknownJob = "01890000-0000-7000-8000-000000000000";
 /** A test that this route needs; for others it does not exist, rather than being skipped. */
 const testIf = (isNeeded: boolean) => (isNeeded ? test : () => {});
 
-const hub = memoryHubForAll(stillEnv);
-const world: World = { hub, tokens: tokensOf(hub) };
+/** Several, in turns: a hub records 600 failed logins in a minute, and a fast machine makes more of them here. */
+const worlds = Array.from({ length: 3 }, (): World => {
+  const hub = memoryHubForAll(stillEnv);
+  return { hub, tokens: tokensOf(hub) };
+});
+let world = worlds[0]!;
 let addresses = 0;
 
 /** Of one caller only the first few refusals in a minute have records of their own. */
@@ -29,11 +33,12 @@ test("every route of the contract has an example here", () => {
   expect(Object.keys(examples).sort()).toEqual(Object.keys(routes).sort());
 });
 
-describe.each(routeNames)("%s", (name) => {
+describe.each([...routeNames.entries()])("%i %s", (index, name) => {
   const route = routeOf(name);
   let example: Example;
 
   beforeAll(async () => {
+    world = worlds[index % worlds.length]!;
     example = await examples[name](world);
   });
 
