@@ -83,6 +83,9 @@ export type ListFilter = {
   userId?: string;
   /** With a `!` before it, jobs that have not failed so. */
   failCode?: FailureClass | `!${FailureClass}`;
+  label?: string;
+  /** The name of the schedule that made the job. */
+  schedule?: string;
   /** Created at this time or later, and before that time, in milliseconds since the epoch. */
   since?: number;
   until?: number;

@@ -6,6 +6,8 @@ import { timeMsMax } from "../core/text/time-text.ts";
 import {
   integer,
   jobId,
+  label,
+  orderName,
   queryFlag,
   queryInteger,
   tenantId,
@@ -57,6 +59,8 @@ export const listFilter = z.strictObject({
   user_id: userId.optional(),
   tenant_id: tenantId.optional(),
   fail_code: failCode.optional(),
+  label: label.optional(),
+  schedule: orderName.optional(),
   since: moment.optional(),
   until: moment.optional(),
   q: text(1, 100).optional(),

@@ -97,6 +97,25 @@ describe("A6: a list", () => {
     }
   });
 
+  test("finds jobs by label, and bulk acts choose by it", async () => {
+    const label = freshName("label");
+    const mine = await submitJob(hub, { token: tokens.alice, labels: [label, "every job"] });
+    await submitJob(hub, { token: tokens.alice, labels: ["every job"] });
+    await submitJob(hub, { token: tokens.eve, labels: [label] });
+    const { jobs } = await list(`label=${label}`);
+    expect(jobs).toMatchObject([{ id: mine.id, labels: [label, "every job"] }]);
+    expect((await list(`label=${label}&status=completed`)).jobs).toEqual([]);
+    expect((await list(`label=${label}&count=true`)).jobs).toHaveLength(1);
+    for (const query of ["label=", `label=${"x".repeat(101)}`, "schedule=..", "schedule=a/b"])
+      expect(await hub.call("GET", `/jobs?${query}`, { token: tokens.alice }), query).toMatchObject({
+        status: 400,
+        code: "INVALID_ARGUMENT",
+      });
+    const body = { act: "cancel", filter: { label } };
+    const answer = await hub.must("POST", "/jobs/bulk", { token: tokens.alice, body });
+    expect(answer.json()).toMatchObject({ matched: 1, done: 1 });
+  });
+
   test("refuses an offset that would have to be counted, and says what to use", async () => {
     const refused = await hub.call("GET", "/jobs?offset=10001", { token: tokens.alice });
     expect(refused.status).toBe(400);

@@ -597,6 +597,8 @@ function fullSubmission(): Record<string, unknown> {
     max_attempts: 3,
     retry: { max: 2, delay_sec: 1, backoff: "fixed", max_delay_sec: 5, jitter: 0.5, not_on: ["TIMEOUT", 2] },
     finish_within_sec: 86_400,
+    labels: ["nightly", "customer: 7"],
+    keep_sec: 3_600,
     timeout_sec: 60,
     requires: { tags: ["gpu"], session: "s", cores: 2, ram_gb: 1.5 },
     limits: { cpu: "500m", memory: "64M", io: "low", pids: 10, network: "closed" },

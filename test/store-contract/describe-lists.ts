@@ -229,7 +229,7 @@ export function describeLists(create: () => StoreUnderTest): void {
       const wanted = await scene().submit({ type: "wanted" });
       const own = [await scene().submit({ tenantId: "tiny", userId: "u1" })];
       own.unshift(await scene().submit({ tenantId: "tiny", userId: "u2" }));
-      for (let made = 0; made < 21; made++) {
+      for (let made = 0; made < 11; made++) {
         const userId = `u${made % 3}`;
         await scene().submitAll(Array.from({ length: 1000 }, () => scene().newJob({ userId })));
       }

@@ -7,6 +7,7 @@ import { describeDamage } from "./describe-damage.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeHandOver } from "./describe-hand-over.ts";
+import { describeLabels } from "./describe-labels.ts";
 import { describeLife } from "./describe-life.ts";
 import { describeLists } from "./describe-lists.ts";
 import { describeObjects } from "./describe-objects.ts";
@@ -35,6 +36,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeObjects(create);
     describeQueues(create);
     describeLists(create);
+    describeLabels(create);
     describeRecalls(create);
     describeReceipts(create);
     describeSeals(create);

@@ -18,6 +18,8 @@ const filterNames: OptionNames<ListFilter> = {
   workerId: true,
   userId: true,
   failCode: true,
+  label: true,
+  schedule: true,
   since: true,
   until: true,
   search: true,
@@ -66,8 +68,8 @@ function checkChosen(filter: ListFilter): void {
   }
 }
 
-function wireFilter({ type, workerId, userId, failCode, since, until, search, id }: ListFilter) {
-  return { type, worker_id: workerId, user_id: userId, fail_code: failCode, since, until, q: search, id };
+function wireFilter({ workerId, userId, failCode, search, status: _, ...alike }: ListFilter) {
+  return { ...alike, worker_id: workerId, user_id: userId, fail_code: failCode, q: search };
 }
 
 function statusesOf({ status }: ListFilter) {

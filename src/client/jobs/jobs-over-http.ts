@@ -71,13 +71,15 @@ export class JobsOverHttp implements Jobs {
     filter: RpcListFilter = {},
     { pageSize, pageToken, count, signal }: PageOptions = {},
   ): Promise<RpcListPage> {
-    const { state, type, worker, user, failCode, since, until, search, id } = filter;
+    const { state, type, worker, user, failCode, since, until, search } = filter;
+    const { id, label, schedule } = filter;
     // The hub says what is wrong with a name that is not a state.
     const named = filter.status?.split(",") as JobState[] | undefined;
     const { statuses: status, failCode: ofState, isExact } = filterOfState(state, named);
     if (status?.length === 0) return { jobs: [], nextPageToken: undefined };
     const fail_code = ofState ?? (failCode as FailureClass | undefined);
-    const which = { status, type, worker_id: worker, user_id: user, fail_code, since, until, q: search, id };
+    const byNames = { type, id, label, schedule, worker_id: worker, user_id: user };
+    const which = { ...byNames, status, fail_code, since, until, q: search };
     const query = { ...which, limit: pageSize, cursor: pageToken, count };
     const { body, header } = await this.#hub.call(jobRoutes.listJobs, { query }, { signal });
     const jobs = body.map(statusOfView).filter((job) => state === undefined || job.state === state);

@@ -61,6 +61,9 @@ export type RpcListFilter = {
   search?: string | undefined;
   /** The first 8 or more, or the last 6 or more, characters of an id. */
   id?: string | undefined;
+  label?: string | undefined;
+  /** The name of the schedule that made the job. */
+  schedule?: string | undefined;
 };
 export type RpcListPage = {
   jobs: JobStatus[];

@@ -34,6 +34,13 @@ export const sha256Text = pattern(
   /^(sha256:)?[0-9a-fA-F]{64}$/,
   "64 hex digits, with or without sha256:",
 ).toLowerCase();
+/** The name of a schedule, webhook or hook. `.` and `..` would be other paths. */
+export const orderName = pattern(
+  /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/,
+  "1 to 100 letters, digits, . _ or -, and not . or ..",
+);
+/** A word by which jobs are found and changed together. */
+export const label = text(1, 100);
 /** A storage folder may be a folder on a disk, where . and .. are other folders. */
 export const folderId = pathText((name) =>
   /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/.test(name)

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { integer, known, pattern, tenantId } from "./fields.ts";
-import { orderName, templateJob } from "./schedule-shapes.ts";
+import { integer, known, orderName, pattern, tenantId } from "./fields.ts";
+import { templateJob } from "./schedule-shapes.ts";
 
 const headerName = pattern(/^[A-Za-z0-9-]{1,100}$/, "the name of a header: 1 to 100 letters, digits or -");
 const proof = z.union([

@@ -2,14 +2,8 @@ import { z } from "zod";
 import { WritError } from "../../core/errors.ts";
 import { parseCron } from "../../core/schedules/cron.ts";
 import { catchUps, overlaps } from "../../core/schedules/schedule.ts";
-import { integer, known, pattern, queryInteger, tenantId, text, timeMs } from "./fields.ts";
+import { integer, known, orderName, queryInteger, tenantId, text, timeMs } from "./fields.ts";
 import { contradictions, submissionFields } from "./submit-shapes.ts";
-
-/** The name of a schedule, webhook or hook. `.` and `..` would be other paths. */
-export const orderName = pattern(
-  /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/,
-  "1 to 100 letters, digits, . _ or -, and not . or ..",
-);
 
 /** A submission without what each of its jobs has for itself. */
 export const templateJob = submissionFields

@@ -34,6 +34,17 @@ test.each([0, 1.5, "60", 31_536_001])("a time to finish of %j is refused", (seco
   expect(issue).toBe("finish_within_sec: must be a whole number of seconds from 1 to 31536000");
 });
 
+test.each([
+  [{ labels: [""] }, "labels.0: Too small: expected string to have >=1 characters"],
+  [{ labels: ["x".repeat(101)] }, "labels.0: Too big: expected string to have <=100 characters"],
+  [{ labels: ["a", "a"] }, "labels: must name each label once"],
+  [{ labels: Array.from({ length: 17 }, String) }, "labels: must be at most 16"],
+  [{ keep_sec: -1 }, "keep_sec: must be a whole number of seconds from 0 to 31536000"],
+  [{ keep_sec: 31_536_001 }, "keep_sec: must be a whole number of seconds from 0 to 31536000"],
+])("%j is refused", (fields, message) => {
+  expect(issuesOf(fields)).toEqual([message]);
+});
+
 test("a policy may be empty, and may name codes of any kind", () => {
   expect(issuesOf({ retry: {} })).toEqual([]);
   expect(issuesOf({ retry: { on: ["TIMEOUT", "OOM_KILLED", "RATE_LIMITED", 75], jitter: 1 } })).toEqual([]);

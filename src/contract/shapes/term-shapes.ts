@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { failureClasses, failureDetails } from "../../core/jobs/failure.ts";
 import { backoffs, isDecidedByPolicy, retriesMax, retryDelaySecMax } from "../../core/retry/retry-policy.ts";
-import { decimal, integer, known } from "./fields.ts";
+import { decimal, integer, known, label } from "./fields.ts";
 
 const failuresMax = 32;
 const failureAllowed = "must be a failure code, a code of your own or an exit code from 0 to 255";
@@ -45,11 +45,23 @@ const retry = z
 
 const yearSec = 365 * 86_400;
 
+const labelsMax = 16;
+
 export const termFields = {
   retry: retry.optional(),
   finish_within_sec: integer(1, yearSec, "seconds").optional().meta({
     description:
       "End the job as EXPIRED if it has not completed this long after it was accepted, retries included",
+  }),
+  labels: z
+    .array(label)
+    .max(labelsMax, `must be at most ${labelsMax}`)
+    .refine((labels) => new Set(labels).size === labels.length, "must name each label once")
+    .optional()
+    .meta({ description: "Words by which jobs are found and changed together" }),
+  keep_sec: integer(0, yearSec, "seconds").optional().meta({
+    description:
+      "Delete the job with its result and output this long after its end, instead of after the hub's retention; its receipt stays",
   }),
 };
 
@@ -69,6 +81,8 @@ export const termViews = {
     })
     .optional(),
   finish_within_sec: z.int().optional(),
+  labels: z.array(z.string()).optional(),
+  keep_sec: z.int().optional(),
 };
 
 type TermFields = z.infer<z.ZodObject<typeof termFields>>;

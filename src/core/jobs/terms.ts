@@ -5,9 +5,16 @@ import type { JobRecord } from "./job.ts";
 type Terms = {
   retry?: RetryPolicy | undefined;
   finish_within_sec?: number | undefined;
+  labels?: string[] | undefined;
+  keep_sec?: number | undefined;
 };
 
-export const termNames = ["retry", "finish_within_sec"] as const satisfies (keyof Terms)[];
+export const termNames = [
+  "retry",
+  "finish_within_sec",
+  "labels",
+  "keep_sec",
+] as const satisfies (keyof Terms)[];
 
 const none: Terms = {};
 

@@ -56,7 +56,7 @@ function filterOf(
   request: ListJobsRequest,
   state: GrpcState | undefined,
 ): { filter: ListFilter; isExact: boolean } {
-  const { type, worker, user, status, fail_code, since, until, search, id } = request;
+  const { type, worker, user, status, fail_code, since, until, search, id, label, schedule } = request;
   const given = {
     type,
     worker_id: worker,
@@ -67,6 +67,8 @@ function filterOf(
     until: until === 0 ? "" : String(until),
     q: search,
     id,
+    label,
+    schedule,
   };
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const filter = parseShape(listFilter, Object.fromEntries(filled));

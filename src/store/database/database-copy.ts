@@ -118,6 +118,8 @@ export const copyParts: readonly CopyPart[] = [
   part("events", "seq", "ts event tenant_id job_id owner_id job_seq details origin severity hash"),
   part("jobs", "seq", `${recordColumns.join(" ")} ${ofJobs}`),
   part("job_inputs", "job_seq folder_id object_key sha256", "tenant_id"),
+  part("job_labels", "tenant_id label seq"),
+  part("kept_jobs", "seq", "until"),
   part("small_outputs", "job_seq attempt", "stdout stderr"),
 ];
 

@@ -68,6 +68,10 @@ export type JobFilter = {
   workerId?: string | undefined;
   /** Also the detail of a code. With a ! before it, jobs that have not failed with this code. */
   failCode?: FailureClass | FailureDetail | `!${FailureClass}` | undefined;
+  /** One of the job's own. */
+  label?: string | undefined;
+  /** The name of the schedule that made it. */
+  schedule?: string | undefined;
   /** Created at this time or later. */
   since?: number | undefined;
   /** Created before this time. */
@@ -100,7 +104,7 @@ export const idEndCharsMin = 6;
 export type JobIdPage = Pick<JobPage, "nextBefore"> & { ids: string[] };
 
 /** A filter that no index serves looks at no more jobs than this in one call, so that it never takes long. */
-export const lookedJobsMax = 20_000;
+export const lookedJobsMax = 10_000;
 /** A count ends here: a longer number is of no use to a reader. */
 export const countedJobsMax = 10_000;
 /** What one page reads at most: below the 4 MiB that a gRPC client accepts by default. */

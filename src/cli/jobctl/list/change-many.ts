@@ -29,7 +29,18 @@ export function addManyOptions(command: Command, what: string): void {
   addFilterOptions(command);
 }
 
-const filterNames = ["type", "worker", "user", "since", "until", "search", "state", "dead"] as const;
+const filterNames = [
+  "type",
+  "label",
+  "schedule",
+  "worker",
+  "user",
+  "since",
+  "until",
+  "search",
+  "state",
+  "dead",
+] as const;
 
 /** Checks that either one job is named or --all is given; returns whether all are meant. */
 export function meansMany(id: string | undefined, flags: ManyFlags): boolean {
@@ -64,8 +75,8 @@ export async function changeMany(call: ManyCall): Promise<void> {
 const nothing: BulkOutcome = { matched: 0, done: 0, left: [], more: false };
 
 function filterOf({ flags, status }: ManyCall): ListFilter {
-  const { type, worker, user, since, until, search } = flags;
-  const filter: ListFilter = { status, type, workerId: worker, userId: user, since, until, search };
+  const { type, label, schedule, worker: workerId, user: userId, since, until, search } = flags;
+  const filter = { status, type, label, schedule, workerId, userId, since, until, search };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 

@@ -14,6 +14,8 @@ export type FilterFlags = {
   since?: number;
   until?: number;
   search?: string;
+  label?: string;
+  schedule?: string;
 };
 
 /** The options that say which jobs are meant, apart from their states. */
@@ -21,6 +23,8 @@ export function addFilterOptions(command: Command): void {
   command
     .option("--type <type>", "only jobs of this type; with * at its end, of all types that begin so")
     .option("--worker <id>", "only jobs that this worker ran or is running")
+    .option("--label <label>", "only jobs with this label")
+    .option("--schedule <name>", "only jobs that this schedule made")
     .option("--user <name>", "only jobs of this user")
     .option("--since <time>", "only jobs created after this date, or within this time (2h, 7d)", pastMoment)
     .option("--until <time>", "only jobs created before this date, or longer ago than this", pastMoment)
@@ -36,8 +40,8 @@ export function addStateOptions(command: Command): void {
 }
 
 export function jobFilter(flags: FilterFlags): RpcListFilter {
-  const { type, worker, user, since, until, search } = flags;
-  return { ...stateFilter(flags), type, worker, user, since, until, search };
+  const { type, worker, user, since, until, search, label, schedule } = flags;
+  return { ...stateFilter(flags), type, worker, user, since, until, search, label, schedule };
 }
 
 function stateFilter({ state, failed, dead }: FilterFlags): RpcListFilter {

@@ -39,6 +39,8 @@ type SubmitFlags = RunFlags &
     attempts?: number;
     retry?: JobInput["retry"];
     within?: number;
+    label?: string[];
+    keep?: number;
     timeout?: number;
     runAt?: number;
     idempotencyKey?: string;
@@ -97,6 +99,12 @@ function addJobOptions(command: Command): Command {
     .option(
       "--within <time>",
       "end the job as EXPIRED if it has not completed after this time, such as 2h, retries included",
+      parsed(parseDuration, "a time such as 30s, 10m or 1h"),
+    )
+    .option("--label <label>", "a label by which the job is found and changed; may be repeated", collect)
+    .option(
+      "--keep <time>",
+      "delete the job with its result and output this long after its end, such as 12h; its receipt stays",
       parsed(parseDuration, "a time such as 30s, 10m or 1h"),
     )
     .option(
@@ -205,6 +213,8 @@ async function describeJob(
     max_attempts: flags.attempts,
     retry: flags.retry,
     finish_within_sec: flags.within === undefined ? undefined : Math.ceil(flags.within / 1000),
+    labels: flags.label,
+    keep_sec: flags.keep === undefined ? undefined : Math.ceil(flags.keep / 1000),
     ...describeTimeout(flags.timeout),
     run_at: flags.runAt,
     idempotency_key: flags.idempotencyKey,

@@ -121,6 +121,8 @@ function storeFilter(filter: ListFilter): Omit<JobFilter, "limit"> {
     typePrefix: isPrefix ? type!.slice(0, -1) : undefined,
     workerId: filter.worker_id,
     failCode: filter.fail_code,
+    label: filter.label,
+    schedule: filter.schedule,
     since,
     until,
     search: filter.q,

@@ -15,10 +15,15 @@ type PrunedRow = Record<string, unknown> & {
 /** Jobs are numbered as they come, and nearly all of them end in that order, so the oldest have the lowest numbers. */
 const prunableText = `SELECT ${recordColumns}, j.document, j.mac, o.bytes
   FROM ${recordFrom("ended")} LEFT JOIN job_outputs o ON o.seq = j.seq`;
-const endedText = `${prunableText} WHERE s.completed_at < $1 AND s.status IN ('completed', 'failed')
+/** A job that says how long it is kept is deleted then, whatever the hub does with others. */
+const isNotKept = "NOT EXISTS (SELECT 1 FROM kept_jobs k WHERE k.seq = s.seq)";
+const endedText = `${prunableText} WHERE s.completed_at < $1 AND s.status IN ('completed', 'failed') AND ${isNotKept}
   ORDER BY s.seq LIMIT $2 FOR UPDATE OF s`;
-const quarantinedText = `${prunableText} WHERE s.completed_at < $1 AND s.status = 'quarantined'
+const quarantinedText = `${prunableText} WHERE s.completed_at < $1 AND s.status = 'quarantined' AND ${isNotKept}
   ORDER BY s.seq LIMIT $2 FOR UPDATE OF s`;
+
+const keptText = `${prunableText} JOIN kept_jobs k ON k.seq = s.seq WHERE k.until <= $1
+  ORDER BY k.until LIMIT $2 FOR UPDATE OF s`;
 
 /** Deletes finished jobs, oldest first; their events and receipts stay until their own time. Why: ADR 0083. */
 export async function pruneJobs(tx: Transaction, input: PruneInput): Promise<string[]> {
@@ -28,11 +33,13 @@ export async function pruneJobs(tx: Transaction, input: PruneInput): Promise<str
     input.quarantinedBefore,
     input.limit - ended.length,
   );
-  const rows = [...ended, ...quarantined];
+  const left = input.limit - ended.length - quarantined.length;
+  const kept = await tx.sql.all<PrunedRow>(keptText, input.nowMs, left);
+  const rows = [...ended, ...quarantined, ...kept];
   tx.work.isForgetting = rows.length > 0;
   for (const row of rows) forget(tx, row, input.nowMs);
   const seqs = rows.map((row) => row["seq"] as number);
-  for (const table of ["ended", "jobs", "job_outputs"])
+  for (const table of ["ended", "jobs", "job_outputs", "job_labels", "kept_jobs"])
     tx.send(`DELETE FROM ${table} WHERE seq = ANY ($1)`, seqs);
   for (const table of ["small_outputs", "job_inputs"])
     tx.send(`DELETE FROM ${table} WHERE job_seq = ANY ($1)`, seqs);

@@ -101,6 +101,15 @@ function addWanted(conditions: Conditions, filter: JobFilter): void {
   conditions.add("j.type = ?", filter.type).add("starts_with(j.type, ?)", filter.typePrefix);
   conditions.add("s.worker_id = ?", filter.workerId).add("s.status = ANY (?)", filter.statuses);
   conditions.add("s.created_at >= ?", filter.since).add("s.created_at < ?", filter.until);
+  conditions.add(
+    "EXISTS (SELECT 1 FROM job_labels l WHERE l.tenant_id = j.tenant_id AND l.label = ? AND l.seq = j.seq)",
+    filter.label,
+  );
+  conditions.add(
+    `EXISTS (SELECT 1 FROM order_occurrences o JOIN standing_orders w ON w.id = o.order_id
+      WHERE o.job_id = j.id AND w.kind = 'schedule' AND w.tenant_id = j.tenant_id AND w.name = ?)`,
+    filter.schedule,
+  );
   if (failCode?.startsWith("!")) conditions.add("s.fail_code IS DISTINCT FROM ?", failCode.slice(1));
   else conditions.add("? IN (s.fail_code, s.fail_detail)", failCode);
   if (filter.pendingPart !== undefined) {

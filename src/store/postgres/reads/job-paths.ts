@@ -11,7 +11,22 @@ export function pathsOf(filter: JobFilter, conditions: Conditions): Path[] {
   const { ids, idPart } = filter;
   if (ids !== undefined) return [{ from: "jobs", fixed: `id = ANY (${conditions.bind(ids)})` }];
   if (idPart !== undefined) return idPaths(idPart, conditions);
+  if (filter.schedule !== undefined) return [schedulePath(filter.schedule, conditions)];
+  if (filter.label !== undefined && filter.tenantId !== undefined)
+    return [labelPath(filter.tenantId, filter.label, conditions)];
   return statePaths(filter) ?? [ownerPath(filter, conditions)];
+}
+
+/** Of all tenants; those that are wanted are chosen among them. */
+function schedulePath(name: string, conditions: Conditions): Path {
+  const ids = `SELECT job_id FROM standing_orders JOIN order_occurrences ON order_id = standing_orders.id
+    WHERE kind = 'schedule' AND name = ${conditions.bind(name)} AND job_id IS NOT NULL`;
+  return { from: "jobs", fixed: `id IN (${ids})` };
+}
+
+function labelPath(tenantId: string, label: string, conditions: Conditions): Path {
+  const fixed = `tenant_id = ${conditions.bind(tenantId)} AND label = ${conditions.bind(label)}`;
+  return { from: "job_labels", fixed };
 }
 
 const idCharsMax = 36;

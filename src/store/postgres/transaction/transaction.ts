@@ -8,6 +8,7 @@ import type { Connection, SqlValue } from "../connection/connection.ts";
 import { lockLogText } from "../connection/locks.ts";
 import type { Changes, SharedState } from "../hubs/shared-state.ts";
 import { type Place, places } from "../jobs/job-row.ts";
+import { changeBeside } from "../jobs/keep-beside.ts";
 import type { LaneGroup } from "./finish-group.ts";
 import {
   deleteText,
@@ -137,6 +138,8 @@ export class Transaction {
   /** Inside of `inBook`: a job changes, with all that follows. */
   apply(kept: KeptJob | null, effects: Effects, queueId: number): KeptJob {
     noteEffects({ book: this.shared.book, notice: this.work.notice }, effects);
+    const { after } = effects;
+    if (after.terms !== null) changeBeside(this, kept?.job ?? null, after);
     return this.work.change(kept, effects, queueId);
   }
 

@@ -12,6 +12,7 @@ import { addEventFrame, keepTimeline } from "../log/event-frames.ts";
 import { keepReceipt } from "../log/kept-receipts.ts";
 import { writeRowsNow } from "./flush-rows.ts";
 import type { JobEntry } from "./job-entry.ts";
+import { removeBeside } from "./keep-beside.ts";
 import { selectEntries } from "./load-entry.ts";
 
 type PruneInput = { endedBefore: number; quarantinedBefore: number; limit: number; nowMs: number };
@@ -25,17 +26,23 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   context.mustFlush = true;
   const ended = selectEntries(
     context,
-    "INDEXED BY jobs_ended WHERE completed_at < ? AND status IN (3, 4) ORDER BY completed_at LIMIT ?",
+    `INDEXED BY jobs_ended WHERE completed_at < ? AND status IN (3, 4) AND ${isNotKept} ORDER BY completed_at LIMIT ?`,
     input.endedBefore,
     input.limit,
   );
   const quarantined = selectEntries(
     context,
-    "INDEXED BY jobs_quarantined WHERE status = 5 AND completed_at < ? ORDER BY completed_at LIMIT ?",
+    `INDEXED BY jobs_quarantined WHERE status = 5 AND completed_at < ? AND ${isNotKept} ORDER BY completed_at LIMIT ?`,
     input.quarantinedBefore,
     input.limit - ended.length,
   );
-  const entries = [...ended, ...quarantined];
+  const kept = selectEntries(
+    context,
+    "WHERE seq IN (SELECT seq FROM kept_jobs WHERE until <= ? ORDER BY until LIMIT ?)",
+    input.nowMs,
+    input.limit - ended.length - quarantined.length,
+  );
+  const entries = [...ended, ...quarantined, ...kept];
   if (entries.length > 0) context.removal = "some";
   const queues = new Set<Queue>();
   for (const entry of entries) {
@@ -48,6 +55,9 @@ export function pruneJobs(context: Context, input: PruneInput): string[] {
   return entries.map(({ record }) => record.id);
 }
 
+/** A job that says how long it is kept is deleted then, whatever the hub does with others. */
+const isNotKept = "NOT EXISTS (SELECT 1 FROM kept_jobs WHERE kept_jobs.seq = jobs.seq)";
+
 function pruneJob(context: Context, entry: JobEntry, nowMs: number): Queue | undefined {
   const { sql, book } = context;
   const { record } = entry;
@@ -57,8 +67,7 @@ function pruneJob(context: Context, entry: JobEntry, nowMs: number): Queue | und
   context.notice.job(record.id);
   keepTimeline(context, record.id, addEventFrame(context, entry, context.frame.number));
   removeOutputs(context, record.seq);
-  for (const table of ["job_keys", "job_inputs", "document_summaries"] as const)
-    sql.run(`DELETE FROM ${table} WHERE job_seq = ?`, record.seq);
+  removeBeside(context, entry);
   sql.run("DELETE FROM jobs WHERE seq = ?", record.seq);
   context.jobs.forget(record.seq);
   countJob(context, record, record.status, -1);

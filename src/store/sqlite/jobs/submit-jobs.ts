@@ -7,6 +7,7 @@ import type { SubmitOutcome } from "../../store.ts";
 import { openQueue } from "../claims/queue-rows.ts";
 import type { Context } from "../context.ts";
 import type { JobEntry } from "./job-entry.ts";
+import { keepBeside } from "./keep-beside.ts";
 import { findById, findEntry } from "./load-entry.ts";
 import { newEntry } from "./new-entry.ts";
 import { applyEffects } from "./write-job.ts";
@@ -63,20 +64,4 @@ function accept(context: Context, job: NewJob, origin: Origin | null): void {
   keepBeside(context, job, record.seq);
   applyEffects(context, queue.id, effects);
   if (effects.readiness === "now") context.parked.noteReady(job.createdAt);
-}
-
-/** What few jobs have, in tables of their own. */
-function keepBeside({ sql }: Context, job: NewJob, seq: number): void {
-  if (job.isKeyChosen)
-    sql.run("INSERT INTO job_keys VALUES (?, ?, ?)", job.tenantId, job.idempotencyKey, seq);
-  if (job.summary !== null) sql.run("INSERT INTO document_summaries VALUES (?, ?)", seq, job.summary);
-  for (const { folder_id, object_key, sha256 } of job.inputs ?? [])
-    sql.run(
-      "INSERT INTO job_inputs VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-      seq,
-      job.tenantId,
-      folder_id,
-      object_key,
-      sha256,
-    );
 }

@@ -10,6 +10,7 @@ import { countJob } from "../counts/count-job.ts";
 import { appendEvent } from "../log/append-event.ts";
 import { addEventFrame } from "../log/event-frames.ts";
 import { isNew, type JobEntry } from "./job-entry.ts";
+import { changeBeside } from "./keep-beside.ts";
 import { settleObjects } from "./settle-objects.ts";
 
 /** The outcome of a change, with the whole record as it is now. Why: ADR 0007, ADR 0022, ADR 0116. */
@@ -38,6 +39,7 @@ export function writeJob(context: Context, entry: JobEntry, change: Change, how:
     document: isNew(after) ? entry.document : null,
   });
   applyEffects(context, entry.queueId, effects);
+  if (after.terms !== null) changeBeside(context, before, after);
   settleObjects(context, before, after, change);
   return { kind: "moved", job: after };
 }

@@ -27,23 +27,23 @@ export function findJobs(
   // When all that there are have been found, nothing is gained by looking at older jobs.
   const most = Math.min(offset + limit, known ?? Number.POSITIVE_INFINITY);
   const values = [...wantedValues(filter), most, before, first, lookedJobsMax, ...pathValues];
-  const looked = `${paths.map(textOf).join(" UNION ")} ORDER BY seq DESC LIMIT ?15`;
+  const looked = `${paths.map(textOf).join(" UNION ")} ORDER BY seq DESC LIMIT ?17`;
   const found = context.sql.all<{ seq: number }>(
-    `SELECT jobs.seq FROM (${looked}) AS looked CROSS JOIN jobs ON jobs.seq = looked.seq WHERE ${wanted} LIMIT ?12`,
+    `SELECT jobs.seq FROM (${looked}) AS looked CROSS JOIN jobs ON jobs.seq = looked.seq WHERE ${wanted} LIMIT ?14`,
     ...values,
   );
   const seqs = found.slice(offset).map(({ seq }) => seq);
   if (found.length === known) return { seqs, nextBefore: null };
   if (seqs.length === limit) return { seqs, nextBefore: seqs.at(-1)! };
   const last = context.sql.first<{ seq: number }>(
-    `SELECT seq FROM (${looked}) LIMIT 1 OFFSET ?15 - 1`,
+    `SELECT seq FROM (${looked}) LIMIT 1 OFFSET ?17 - 1`,
     ...values,
   );
   return { seqs, nextBefore: last?.seq ?? null };
 }
 
 function textOf({ from, fixed }: { from: string; fixed: string }): string {
-  return `SELECT seq FROM ${from} WHERE ${fixed} AND seq < ?13 AND seq >= ?14`;
+  return `SELECT seq FROM ${from} WHERE ${fixed} AND seq < ?15 AND seq >= ?16`;
 }
 
 type Bounds = { first: number; before: number };
@@ -79,6 +79,13 @@ type WantedColumns = Record<"id" | "tenant" | "user" | "type" | "worker" | "stat
 function wantedText({ id, tenant, user, type, worker, state, document }: WantedColumns): string {
   const hasFailCode =
     "iif(substr(?6, 1, 1) = '!', jobs.fail_code IS NOT substr(?6, 2), ?6 IN (jobs.fail_code, jobs.fail_detail))";
+  const hasLabel = `EXISTS (
+    SELECT 1 FROM job_labels WHERE tenant_id = ${tenant} AND label = ?12 AND job_labels.seq = jobs.seq
+  )`;
+  const isOfSchedule = `EXISTS (
+    SELECT 1 FROM order_occurrences JOIN standing_orders ON standing_orders.id = order_id
+      WHERE job_id = ${id} AND kind = 'schedule' AND tenant_id = ${tenant} AND name = ?13
+  )`;
   // First the whole text, which takes little time; its commands are looked at only if it contains the words.
   const isInCommand = `EXISTS (
     SELECT 1 FROM (${document}) WHERE text LIKE ?11 ESCAPE '!' AND json_valid(text) AND EXISTS (
@@ -93,6 +100,7 @@ function wantedText({ id, tenant, user, type, worker, state, document }: WantedC
     AND (?5 IS NULL OR ${worker} = ?5) AND (?6 IS NULL OR ${hasFailCode})
     AND (?7 IS NULL OR jobs.created_at >= ?7) AND (?8 IS NULL OR jobs.created_at < ?8)
     AND (?9 IS NULL OR ${state} IN (SELECT value FROM json_each(?9)))
+    AND (?12 IS NULL OR ${hasLabel}) AND (?13 IS NULL OR ${isOfSchedule})
     AND (?10 IS NULL OR ${id} LIKE ?10 ESCAPE '!' OR ${type} LIKE ?10 ESCAPE '!' OR ${isInCommand})`;
 }
 
@@ -128,6 +136,8 @@ function wantedValues(filter: JobFilter): SqlValue[] {
     search === undefined ? null : containing(search),
     // Documents are stored in the canonical form, which escapes some characters.
     search === undefined ? null : containing(canonicalize(search).slice(1, -1)),
+    filter.label ?? null,
+    filter.schedule ?? null,
   ];
 }
 

@@ -5,7 +5,7 @@ import { idText } from "../jobs/job-entry.ts";
 import { ownersOf } from "./owner-totals.ts";
 import type { ReadContext } from "./read-context.ts";
 
-/** An index, and the part of it in which jobs are. Their values begin with ?16. */
+/** An index, and the part of it in which jobs are. Their values begin with ?18. */
 type Path = { from: string; fixed: string };
 type PathContext = Pick<ReadContext, "sql" | "tallies">;
 type Paths = { paths: Path[]; values: SqlValue[] };
@@ -19,6 +19,9 @@ export function pathsOf(context: PathContext, filter: JobFilter): Paths {
   const { ids, idPart } = filter;
   if (ids !== undefined) return { paths: [known.byIds], values: [JSON.stringify(ids)] };
   if (idPart !== undefined) return idPaths(idPart);
+  if (filter.schedule !== undefined) return { paths: [known.bySchedule], values: [filter.tenantId ?? null] };
+  if (filter.label !== undefined && filter.tenantId !== undefined)
+    return { paths: [known.byLabel], values: [filter.tenantId] };
   return statePaths(context, filter) ?? ownerPaths(context, filter) ?? everything;
 }
 
@@ -82,31 +85,39 @@ function ownerPaths(context: PathContext, filter: JobFilter): Paths | null {
   if (filter.tenantId === undefined && filter.userId === undefined) return null;
   const owners = ownersOf(context.sql, filter, ownersMax + 1);
   if (owners.length > ownersMax) return null;
-  const paths = owners.map((_, index) => known.ofOwner(16 + 2 * index, 17 + 2 * index));
+  const paths = owners.map((_, index) => known.ofOwner(18 + 2 * index, 19 + 2 * index));
   return { paths, values: owners.flatMap(({ tenantId, userId }) => [tenantId, userId]) };
 }
 
 const bytesOf = (id: string): string => `unhex(replace(${id}, '-', ''))`;
 /** The beginning of an id, filled up to a whole one. */
 const filled = (digit: "0" | "f"): string =>
-  `unhex(substr(replace(?16, '-', '') || '${digit.repeat(32)}', 1, 32))`;
+  `unhex(substr(replace(?18, '-', '') || '${digit.repeat(32)}', 1, 32))`;
 
 const known = {
   /** With a JSON list of ids. */
   byIds: {
     from: "jobs INDEXED BY jobs_by_id",
-    fixed: `id IN (SELECT ${bytesOf("value")} FROM json_each(?16))`,
+    fixed: `id IN (SELECT ${bytesOf("value")} FROM json_each(?18))`,
   },
   /** With the beginning or the end of an id. */
   byStart: {
     from: "jobs INDEXED BY jobs_by_id",
-    fixed: `id >= ${filled("0")} AND id <= ${filled("f")} AND substr(${idText}, 1, length(?16)) = ?16`,
+    fixed: `id >= ${filled("0")} AND id <= ${filled("f")} AND substr(${idText}, 1, length(?18)) = ?18`,
   },
   byEnd: {
     from: `${idParts} CROSS JOIN jobs INDEXED BY jobs_by_id_end`,
-    fixed: `seq >> 7 = part AND substr(id, -3) = unhex(substr(replace(?16, '-', ''), -6))
-      AND substr(${idText}, -length(?16)) = ?16`,
+    fixed: `seq >> 7 = part AND substr(id, -3) = unhex(substr(replace(?18, '-', ''), -6))
+      AND substr(${idText}, -length(?18)) = ?18`,
   },
+  /** With a tenant, or null; the name of the schedule is bound already. */
+  bySchedule: {
+    from: "jobs INDEXED BY jobs_by_id",
+    fixed: `id IN (SELECT ${bytesOf("job_id")} FROM standing_orders CROSS JOIN order_occurrences ON order_id = standing_orders.id
+      WHERE kind = 'schedule' AND name = ?13 AND (?18 IS NULL OR tenant_id = ?18) AND job_id IS NOT NULL)`,
+  },
+  /** With the tenant; the label is bound already. */
+  byLabel: { from: "job_labels", fixed: "tenant_id = ?18 AND label = ?12" },
   unsuccessful: (state: JobState): Path => ({
     from: "jobs INDEXED BY jobs_unsuccessful",
     fixed: `status = ${jobStates.indexOf(state)} AND status >= 4`,

@@ -162,6 +162,8 @@ export const listJobsRequest = {
   search: { number: 11, kind: "string" },
   id: { number: 12, kind: "string" },
   count: { number: 13, kind: "bool" },
+  label: { number: 14, kind: "string" },
+  schedule: { number: 15, kind: "string" },
 } as const;
 
 export const listJobsResponse = {
