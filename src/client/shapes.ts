@@ -50,7 +50,8 @@ export type StoredFile = OutputFile;
 export type JobInputFile = z.input<typeof inputs>[number];
 /** A file that a job has left; `path` is its key without the prefix of the job's output location. */
 export type Artifact = z.infer<typeof artifactList>["files"][number];
-export type Accepted = { id: string; status: JobState };
+/** `duplicate`: another job has the unique key, and stands for the one that was submitted. */
+export type Accepted = { id: string; status: JobState; duplicate?: true | undefined };
 
 export type TokenInput = CamelKeys<z.input<typeof tokenRequest>>;
 export type NewToken = z.infer<typeof tokenAnswer>;

@@ -30,6 +30,7 @@ export const errorTable = {
   CANCELLED: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   RESULT_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   IDEMPOTENCY_MISMATCH: { http: 409, grpc: "ALREADY_EXISTS", exit: 1, retryable: false },
+  UNIQUE_HELD: { http: 409, grpc: "ALREADY_EXISTS", exit: 1, retryable: false },
   OUTPUT_REMOVED: { http: 410, grpc: "NOT_FOUND", exit: 4, retryable: false },
   OUTPUT_OFFSET: { http: 409, grpc: "ABORTED", exit: 1, retryable: true },
   UPLOAD_OFFSET: { http: 409, grpc: "ABORTED", exit: 1, retryable: true },

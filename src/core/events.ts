@@ -15,6 +15,7 @@ export const eventTable = {
   JOB_RETRYING: { severity: "LOW", live: "retrying" },
   JOB_RELEASED: { severity: "LOW", live: "retrying" },
   JOB_QUARANTINED: { severity: "LOW", live: "quarantined" },
+  JOB_DEDUPLICATED: { severity: "LOW", live: null },
   JOB_CANCEL_REQUESTED: { severity: "LOW", live: null },
   JOB_STOPPED: { severity: "LOW", live: "stopped" },
   JOBS_CHANGED: { severity: "LOW", live: null },

@@ -155,10 +155,15 @@ export type Store = AccessStore &
 
 export type QueuePosition = { ahead: number; paused: boolean; running: number };
 
+/** `isDuplicate`: it is another job, which has the unique key and stands for the one that was sent. */
+export type SubmittedJob = { id: string; status: JobState; existed: boolean; isDuplicate?: true };
+
 export type SubmitOutcome =
-  | { kind: "accepted"; jobs: { id: string; status: JobState; existed: boolean }[] }
+  | { kind: "accepted"; jobs: SubmittedJob[] }
   /** The name is taken by the job of another request; null if that is another user's job. */
   | { kind: "mismatch"; index: number; jobId: string | null }
+  /** Another user's job has the unique key. */
+  | { kind: "unique_held"; index: number }
   | { kind: "over_quota"; pending: number; maxPending: number }
   | { kind: "too_many_queues"; waiting: number; maxQueues: number };
 
@@ -260,7 +265,7 @@ export type ForgottenJob = Pick<JobRecord, "id" | "tenantId" | "userId" | "docum
 
 export type JobChange = {
   jobId: string;
-  change: Exclude<Change, { act: "claim" | "refuse" | "due" }>;
+  change: Exclude<Change, { act: "claim" | "refuse" | "due" | "supersede" | "postpone" }>;
   /** With the end of an attempt: all of its output. It is kept if the change is made. */
   smallOutput?: SmallOutput | undefined;
 };

@@ -599,6 +599,13 @@ function fullSubmission(): Record<string, unknown> {
     finish_within_sec: 86_400,
     labels: ["nightly", "customer: 7"],
     keep_sec: 3_600,
+    unique: {
+      key: "index: 7",
+      until: "start",
+      on_duplicate: "postpone",
+      debounce_sec: 10,
+      max_wait_sec: 60,
+    },
     timeout_sec: 60,
     requires: { tags: ["gpu"], session: "s", cores: 2, ram_gb: 1.5 },
     limits: { cpu: "500m", memory: "64M", io: "low", pids: 10, network: "closed" },

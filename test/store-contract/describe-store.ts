@@ -21,6 +21,7 @@ import { describeSeals } from "./describe-seals.ts";
 import { describeStatistics } from "./describe-statistics.ts";
 import { describeSubmits } from "./describe-submits.ts";
 import { describeTerms } from "./describe-terms.ts";
+import { describeUnique } from "./describe-unique.ts";
 import { describeWorkers } from "./describe-workers.ts";
 import type { StoreUnderTest } from "./under-test.ts";
 
@@ -41,6 +42,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeReceipts(create);
     describeSeals(create);
     describeTerms(create);
+    describeUnique(create);
     describeDamage(create);
     describeWorkers(create);
     describeAccess(create);

@@ -3,7 +3,7 @@ import { outputStreams } from "../../core/jobs/output-stream.ts";
 import { bulkAnswer, bulkRequest, jobCounts, listFilter, listQuery } from "../list-query.ts";
 import { jobId, queryFlag, queryInteger, text } from "../shapes/fields.ts";
 import { startRequest } from "../shapes/start-shapes.ts";
-import { accepted, jobBatch, jobSubmission } from "../shapes/submit-shapes.ts";
+import { accepted, jobBatch, jobSubmission, submitted } from "../shapes/submit-shapes.ts";
 import { receiptView } from "../shapes/trust-view-shapes.ts";
 import { eventView, jobSummary, jobView } from "../shapes/view-shapes.ts";
 import { whyView } from "../why-view.ts";
@@ -46,8 +46,11 @@ export const jobRoutes = {
     headers: traceHeaders,
     bodyBytesMax: bodyBytes.ordinary,
     answers: {
-      201: { description: "Accepted and durable", shape: accepted },
-      200: { description: "The same key and body were accepted before", shape: accepted },
+      201: { description: "Accepted and durable", shape: submitted },
+      200: {
+        description: "The same key and body were accepted before, or another job has the unique key",
+        shape: submitted,
+      },
       409: { description: "The same key with another body" },
     },
   }),
@@ -75,7 +78,7 @@ export const jobRoutes = {
     body: jobBatch,
     headers: traceHeaders,
     bodyBytesMax: bodyBytes.batch,
-    answers: { 201: { description: "All accepted", shape: z.object({ jobs: z.array(accepted) }) } },
+    answers: { 201: { description: "All accepted", shape: z.object({ jobs: z.array(submitted) }) } },
   }),
   listJobs: route({
     method: "GET",

@@ -58,6 +58,13 @@ export const jobBatch = z.strictObject({ jobs: z.array(jobSubmission).min(1).max
 
 export const accepted = z.object({ id: jobId, status: z.enum(jobStates) });
 
+/** What becomes of a submitted job. */
+export const submitted = accepted.extend({
+  duplicate: z.literal(true).optional().meta({
+    description: "Another job has the unique key and stands for this one, which does not exist",
+  }),
+});
+
 type Described = Pick<SubmissionFields, "type" | "run" | "solver_url" | "provider" | "model">;
 
 /** The runner that a submission is for: by its `run`, else a solver or a model if it names one, else a handler. */

@@ -45,6 +45,31 @@ test.each([
   expect(issuesOf(fields)).toEqual([message]);
 });
 
+const key = "k";
+test.each([
+  [{ key: "", until: "end" }, "unique.key: Too small: expected string to have >=1 characters"],
+  [{ key }, "unique.until: must be start, end, window"],
+  [{ key, until: "window" }, "unique.window_sec: is required with until window"],
+  [{ key, until: "end", window_sec: 1 }, "unique.window_sec: belongs to until window only"],
+  [
+    { key, until: "window", window_sec: 604_801 },
+    "unique.window_sec: must be a whole number of seconds from 1 to 604800",
+  ],
+  [{ key, until: "end", on_duplicate: "drop" }, "unique.on_duplicate: must be keep, replace, postpone"],
+  [
+    { key, until: "start", on_duplicate: "postpone" },
+    "unique.debounce_sec: is required with on_duplicate postpone",
+  ],
+  [{ key, until: "start", debounce_sec: 1 }, "unique.debounce_sec: belongs to on_duplicate postpone only"],
+  [{ key, until: "start", max_wait_sec: 1 }, "unique.max_wait_sec: belongs to on_duplicate postpone only"],
+  [
+    { key, until: "start", on_duplicate: "postpone", debounce_sec: 9, max_wait_sec: 8 },
+    "unique.max_wait_sec: must not be less than debounce_sec",
+  ],
+])("the unique key %j is refused", (unique, message) => {
+  expect(issuesOf({ unique })).toEqual([message]);
+});
+
 test("a policy may be empty, and may name codes of any kind", () => {
   expect(issuesOf({ retry: {} })).toEqual([]);
   expect(issuesOf({ retry: { on: ["TIMEOUT", "OOM_KILLED", "RATE_LIMITED", 75], jitter: 1 } })).toEqual([]);

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { failureClasses, failureDetails } from "../../core/jobs/failure.ts";
 import { backoffs, isDecidedByPolicy, retriesMax, retryDelaySecMax } from "../../core/retry/retry-policy.ts";
-import { decimal, integer, known, label } from "./fields.ts";
+import { onDuplicates, uniqueUntils, waitFactor } from "../../core/unique/unique.ts";
+import { decimal, integer, known, label, text } from "./fields.ts";
 
 const failuresMax = 32;
 const failureAllowed = "must be a failure code, a code of your own or an exit code from 0 to 255";
@@ -47,6 +48,35 @@ const yearSec = 365 * 86_400;
 
 const labelsMax = 16;
 
+const windowSecMax = 604_800;
+
+const unique = z
+  .strictObject({
+    key: text(1, 200).meta({ description: "At most one job of the tenant has it" }),
+    until: z.enum(uniqueUntils, `must be ${uniqueUntils.join(", ")}`).meta({
+      description: "The job gives it back at its first start, at its end, or when the window is over",
+    }),
+    window_sec: integer(1, windowSecMax, "seconds")
+      .optional()
+      .meta({ description: "Counted from the submission; for until window" }),
+    on_duplicate: z
+      .enum(onDuplicates, `must be ${onDuplicates.join(", ")}`)
+      .optional()
+      .meta({
+        description:
+          "What becomes of a job that comes while another one has the key: that one stands for it (keep, the default), it ends in favour of the new one (replace), or it starts later (postpone)",
+      }),
+    debounce_sec: integer(1, windowSecMax, "seconds").optional().meta({
+      description: "For postpone: the job starts this long after the last duplicate",
+    }),
+    max_wait_sec: integer(1, windowSecMax * waitFactor, "seconds")
+      .optional()
+      .meta({
+        description: `For postpone: at most this long after it was submitted (default: ${waitFactor} times debounce_sec)`,
+      }),
+  })
+  .meta({ description: "A key that at most one job of the tenant has" });
+
 export const termFields = {
   retry: retry.optional(),
   finish_within_sec: integer(1, yearSec, "seconds").optional().meta({
@@ -59,6 +89,7 @@ export const termFields = {
     .refine((labels) => new Set(labels).size === labels.length, "must name each label once")
     .optional()
     .meta({ description: "Words by which jobs are found and changed together" }),
+  unique: unique.optional(),
   keep_sec: integer(0, yearSec, "seconds").optional().meta({
     description:
       "Delete the job with its result and output this long after its end, instead of after the hub's retention; its receipt stays",
@@ -83,11 +114,43 @@ export const termViews = {
   finish_within_sec: z.int().optional(),
   labels: z.array(z.string()).optional(),
   keep_sec: z.int().optional(),
+  unique: z
+    .looseObject({
+      key: z.string(),
+      until: known(uniqueUntils),
+      window_sec: z.int().optional(),
+      on_duplicate: known(onDuplicates).optional(),
+      debounce_sec: z.int().optional(),
+      max_wait_sec: z.int().optional(),
+    })
+    .optional(),
 };
 
 type TermFields = z.infer<z.ZodObject<typeof termFields>>;
 
-export function termProblems({ retry }: TermFields): { path: string; message: string }[] {
+export function termProblems({ retry, unique }: TermFields): { path: string; message: string }[] {
+  return [...retryProblems(retry), ...uniqueProblems(unique)];
+}
+
+function uniqueProblems(unique: TermFields["unique"]): { path: string; message: string }[] {
+  if (unique === undefined) return [];
+  const { until, window_sec, on_duplicate, debounce_sec, max_wait_sec } = unique;
+  const isPostponing = on_duplicate === "postpone";
+  const problems = [
+    until === "window" && window_sec === undefined && ["window_sec", "is required with until window"],
+    until !== "window" && window_sec !== undefined && ["window_sec", "belongs to until window only"],
+    isPostponing && debounce_sec === undefined && ["debounce_sec", "is required with on_duplicate postpone"],
+    !isPostponing && debounce_sec !== undefined && ["debounce_sec", "belongs to on_duplicate postpone only"],
+    !isPostponing && max_wait_sec !== undefined && ["max_wait_sec", "belongs to on_duplicate postpone only"],
+    max_wait_sec !== undefined &&
+      max_wait_sec < (debounce_sec ?? 0) && ["max_wait_sec", "must not be less than debounce_sec"],
+  ];
+  return problems
+    .filter((problem) => problem !== false)
+    .map(([path, message]) => ({ path: `unique.${path}`, message: message! }));
+}
+
+function retryProblems(retry: TermFields["retry"]): { path: string; message: string }[] {
   if (retry === undefined) return [];
   if (retry.on !== undefined && retry.not_on !== undefined)
     return [{ path: "retry.not_on", message: "give retry.on or retry.not_on, not both" }];

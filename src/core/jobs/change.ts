@@ -14,7 +14,7 @@ import {
 import { decideDue } from "./due.ts";
 import type { FailureClass } from "./failure.ts";
 import { isActive, type JobRecord } from "./job.ts";
-import { cancel, refuse, retry } from "./job-acts.ts";
+import { cancel, postpone, refuse, retry, supersede } from "./job-acts.ts";
 import { type ChangeRules, conflict, moved, type Outcome, refused } from "./outcome.ts";
 import { type Act, isAllowed, leadsTo } from "./states.ts";
 
@@ -74,7 +74,12 @@ export type Change =
   | { act: "disconnect" }
   | { act: "recall"; reason: string }
   | { act: "cancel" }
-  | { act: "retry" };
+  /** A job with the same unique key takes its place. */
+  | { act: "supersede"; by: string }
+  /** A job with the same unique key was submitted, for which this one stands. */
+  | { act: "postpone"; runAt: number }
+  /** `isKeyTaken`: another job has the unique key of this one now. */
+  | { act: "retry"; isKeyTaken?: boolean };
 
 /**
  * The whole life of a job as one pure function: what a change does to a job, or why it does nothing. A store only loads
@@ -102,7 +107,11 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
     case "cancel":
       return cancel(job, rules);
     case "retry":
-      return retry(job, rules);
+      return retry(job, change, rules);
+    case "supersede":
+      return supersede(job, change, rules);
+    case "postpone":
+      return postpone(job, change);
   }
   const lost = checkFence(job, change, rules);
   if (lost !== null) return lost;

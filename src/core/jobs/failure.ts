@@ -42,6 +42,7 @@ export const failureDetails = {
   MANIFEST_INVALID: "EXECUTION_ERROR",
   VALIDATION_FAILED: "EXECUTION_ERROR",
   BUDGET_EXCEEDED: "EXECUTION_ERROR",
+  SUPERSEDED: "CANCELLED",
 } as const satisfies Record<string, FailureClass>;
 
 export type FailureDetail = keyof typeof failureDetails;
@@ -66,7 +67,8 @@ export function isClaimDetail(detail: string | null): detail is ClaimDetail {
 
 /** Whether only the hub gives this code: a worker neither cancels a job nor lets it expire in the queue. */
 export function isHubCode(code: FailureClass | FailureDetail): boolean {
-  return code === "CANCELLED" || code === "EXPIRED";
+  const { code: failureClass } = classify(code);
+  return failureClass === "CANCELLED" || failureClass === "EXPIRED";
 }
 
 /**

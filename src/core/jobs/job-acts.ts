@@ -23,11 +23,29 @@ export function cancel(job: JobRecord, rules: ChangeRules): Outcome {
   ]);
 }
 
-export function retry(job: JobRecord, rules: ChangeRules): Outcome {
+/** Only a job that no worker has had is superseded. */
+export function supersede(job: JobRecord, { by }: { by: string }, rules: ChangeRules): Outcome {
+  if (job.status !== "pending" || job.attempt > 0) return conflict(job, "supersede");
+  const reason = `superseded by job ${by}, which has the same unique key`;
+  return ended(job, rules, { code: "CANCELLED", detail: "SUPERSEDED", reason, failReason: "superseded" });
+}
+
+export function postpone(job: JobRecord, { runAt }: { runAt: number }): Outcome {
+  if (job.status !== "pending" || job.attempt > 0) return conflict(job, "postpone");
+  return moved({ status: job.status, runAt }, [{ event: "JOB_DEDUPLICATED", details: { run_at: runAt } }]);
+}
+
+export function retry(
+  job: JobRecord,
+  { isKeyTaken = false }: { isKeyTaken?: boolean },
+  rules: ChangeRules,
+): Outcome {
   if (job.status !== "failed" && job.status !== "quarantined") return conflict(job, "retry");
   if (job.failCode === "SECURITY_VIOLATION") {
     return refused("STATE_CONFLICT", "a job that ended as SECURITY_VIOLATION cannot be retried");
   }
+  if (isKeyTaken)
+    return refused("UNIQUE_HELD", "another job has its unique key now; wait until that one gives it back");
   const finishBy = finishByOf(job);
   if (finishBy !== null && finishBy <= rules.nowMs) {
     return refused("STATE_CONFLICT", "its finish_within_sec is over; submit the job again instead");

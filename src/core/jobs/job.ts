@@ -146,6 +146,8 @@ export type NewJob = Pick<
   summary: string | null;
   /** The files in storage that the document names. */
   inputs?: readonly StoredFile[];
+  /** Whether its submitter may change the jobs of others too; it matters for a unique key. */
+  actsForAll?: boolean;
   /** Whether the producer chose the idempotency key. A key that was derived from the id is as unique as the id. */
   isKeyChosen: boolean;
 };

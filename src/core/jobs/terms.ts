@@ -1,4 +1,5 @@
 import type { RetryPolicy } from "../retry/retry-policy.ts";
+import type { Unique } from "../unique/unique.ts";
 import type { JobRecord } from "./job.ts";
 
 /** What only the hub reads of a job, by the names of its submission. It never changes. Why: ADR 0128. */
@@ -7,6 +8,7 @@ type Terms = {
   finish_within_sec?: number | undefined;
   labels?: string[] | undefined;
   keep_sec?: number | undefined;
+  unique?: Unique | undefined;
 };
 
 export const termNames = [
@@ -14,6 +16,7 @@ export const termNames = [
   "finish_within_sec",
   "labels",
   "keep_sec",
+  "unique",
 ] as const satisfies (keyof Terms)[];
 
 const none: Terms = {};

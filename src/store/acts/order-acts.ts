@@ -11,6 +11,7 @@ import type {
   OrderStore,
   StandingOrder,
 } from "../order-store.ts";
+import type { SubmittedJob } from "../store.ts";
 import { type Act, all, first, run } from "./act.ts";
 import { Columns, nullable, number, text } from "./columns.ts";
 import type { ReadDriver, WriteDriver } from "./driver.ts";
@@ -159,7 +160,7 @@ export function* fireOrders(driver: WriteDriver, { firings }: { firings: Firing[
   );
   for (const [index, firing] of open.entries()) {
     const answer = submitted[index]!;
-    if (answer.kind === "accepted") writeFiring(driver, firing);
+    if (answer.kind === "accepted") writeFiring(driver, firing, answer.jobs);
     outcomes.set(
       firing,
       answer.kind === "accepted" ? { kind: "fired", jobs: answer.jobs.map(({ id }) => id) } : answer,
@@ -211,10 +212,15 @@ function* readNoted(firings: Firing[]): Act<Set<string>> {
   return new Set(found.map(({ orderId, occurrence }) => `${orderId} ${occurrence}`));
 }
 
-function writeFiring(driver: WriteDriver, firing: Firing): void {
+/** `made` are the jobs of the occurrences that have one, in order; another job may stand for one of them. */
+function writeFiring(driver: WriteDriver, firing: Firing, made: SubmittedJob[]): void {
   const { id, userId, revision, nextAt, cursor, state, seal } = firing.order;
   driver.send(updateText, userId, revision, nextAt, cursor, state, seal, id, firing.revisionBefore);
-  for (const one of firing.occurrences) noteOccurrence(driver, firing, one);
+  const jobs = made.values();
+  for (const one of firing.occurrences) {
+    const jobId = one.job === null ? null : (jobs.next().value?.id ?? null);
+    noteOccurrence(driver, firing, { ...one, jobId });
+  }
   for (const event of firing.events) driver.append(event);
   forgetOld(driver, firing.order);
 }
@@ -222,7 +228,7 @@ function writeFiring(driver: WriteDriver, firing: Firing): void {
 function noteOccurrence(
   driver: WriteDriver,
   { order, nowMs }: Firing,
-  { occurrence, at, outcome, job }: Firing["occurrences"][number],
+  { occurrence, at, outcome, jobId }: Omit<Firing["occurrences"][number], "job"> & { jobId: string | null },
 ): void {
   driver.send(
     `INSERT INTO order_occurrences (order_id, occurrence, at, outcome, job_id, ts, revision)
@@ -232,7 +238,7 @@ function noteOccurrence(
     occurrence,
     at,
     outcome,
-    job?.id ?? null,
+    jobId,
     nowMs,
     order.revision,
   );

@@ -120,6 +120,7 @@ export const copyParts: readonly CopyPart[] = [
   part("job_inputs", "job_seq folder_id object_key sha256", "tenant_id"),
   part("job_labels", "tenant_id label seq"),
   part("kept_jobs", "seq", "until"),
+  part("unique_keys", "tenant_id key", "seq"),
   part("small_outputs", "job_seq attempt", "stdout stderr"),
 ];
 

@@ -28,6 +28,7 @@ import {
 import { commandKinds, describeRun, type RunFlags } from "./describe-run.ts";
 import { readJobFile, readJson } from "./read-json.ts";
 import { parseRetry, retryAllowed, retryHelp } from "./retry-option.ts";
+import { parseUnique, uniqueAllowed, uniqueHelp } from "./unique-option.ts";
 import { watchJob } from "./watch-job.ts";
 
 type SubmitFlags = RunFlags &
@@ -40,6 +41,7 @@ type SubmitFlags = RunFlags &
     retry?: JobInput["retry"];
     within?: number;
     label?: string[];
+    unique?: JobInput["unique"];
     keep?: number;
     timeout?: number;
     runAt?: number;
@@ -102,6 +104,7 @@ function addJobOptions(command: Command): Command {
       parsed(parseDuration, "a time such as 30s, 10m or 1h"),
     )
     .option("--label <label>", "a label by which the job is found and changed; may be repeated", collect)
+    .option("--unique <key>", uniqueHelp, parsed(parseUnique, uniqueAllowed))
     .option(
       "--keep <time>",
       "delete the job with its result and output this long after its end, such as 12h; its receipt stays",
@@ -174,6 +177,7 @@ type SubmitInput = {
 async function submit(writ: Writ, { context, command, type, words, flags }: SubmitInput): Promise<void> {
   const job = await describeJob(context, writ, { type, words, flags });
   const accepted = await writ.submit(job);
+  if (accepted.duplicate) context.stderr.write("another job has this key and stands for it\n");
   if (flags.wait) await waitAndSave(writ, { context, command, id: accepted.id, output: flags.output });
   else if (wantsJson(command)) context.stdout.write(`${safeJson(await stateOf(writ, accepted))}\n`);
   else context.stdout.write(`${accepted.id}\n`);
@@ -214,6 +218,7 @@ async function describeJob(
     retry: flags.retry,
     finish_within_sec: flags.within === undefined ? undefined : Math.ceil(flags.within / 1000),
     labels: flags.label,
+    unique: flags.unique,
     keep_sec: flags.keep === undefined ? undefined : Math.ceil(flags.keep / 1000),
     ...describeTimeout(flags.timeout),
     run_at: flags.runAt,

@@ -1,5 +1,6 @@
 import { JsonText } from "../../../contract/routes/build-request.ts";
 import type { jobRoutes } from "../../../contract/routes/job-routes.ts";
+import type { SubmittedJob } from "../../../store/store.ts";
 import { bulkChange } from "../../use-cases/jobs/bulk-change.ts";
 import { countStates } from "../../use-cases/jobs/count-states.ts";
 import { cancelJob, retryJob } from "../../use-cases/jobs/end-jobs.ts";
@@ -26,7 +27,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
   async submitJob({ deps, exchange, identity, origin, body }) {
     const [job] = await submitJobs(deps, { identity, submissions: [inTrace(exchange, body)], origin });
     exchange.jobIds = [job!.id];
-    return { status: job!.existed ? 200 : 201, body: { id: job!.id, status: job!.status } };
+    return { status: job!.existed ? 200 : 201, body: submittedView(job!) };
   },
 
   async startCommand({ deps, exchange, identity, origin, body }) {
@@ -40,7 +41,7 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
     const submissions = body.jobs.map((job) => inTrace(exchange, job));
     const jobs = await submitJobs(deps, { identity, submissions, origin });
     exchange.jobIds = jobs.map(({ id }) => id);
-    return { status: 201, body: { jobs: jobs.map(({ id, status }) => ({ id, status })) } };
+    return { status: 201, body: { jobs: jobs.map(submittedView) } };
   },
 
   async listJobs({ deps, identity, query }) {
@@ -117,6 +118,10 @@ function readable({ deps, identity, origin, params }: Call<"listJobEvents">) {
 
 function compared({ deps, identity, origin, params }: Call<"getJob" | "explainJob">) {
   return findComparedJob(deps, { identity, origin, jobId: params.id });
+}
+
+function submittedView({ id, status, isDuplicate }: SubmittedJob) {
+  return { id, status, ...(isDuplicate && { duplicate: isDuplicate }) };
 }
 
 /** A plus sign means that there may be more jobs than were counted. */

@@ -18,6 +18,7 @@ import type { LimitsText } from "../../../core/limits.ts";
 import { attemptsOf } from "../../../core/retry/retry-policy.ts";
 import { inputsOf, outputFolderDefault } from "../../../core/storage-policy.ts";
 import { CanonicalText, type JsonValue } from "../../../core/text/json-value.ts";
+import { firstDelayMs } from "../../../core/unique/unique.ts";
 import { canonicalize, canonicalWriter, type KnownPart } from "../../../signing/canonical.ts";
 import { sha256Hex } from "../../../signing/mac.ts";
 import { parseJson } from "../../../signing/parse-json.ts";
@@ -37,6 +38,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
   const known = sharedPart(submission);
   const document = describe(submission, author, made);
   const text = writeDocument(document, known);
+  const delayMs = submission.delay_ms ?? firstDelayMs(submission.unique);
   const isNamed = submission.idempotency_key !== undefined || submission.job_id !== undefined;
   return {
     id: document.job_id,
@@ -59,7 +61,7 @@ export function buildDocument(submission: JobSubmission, author: Author, made: M
     queueTtlSec: submission.queue_ttl_sec ?? null,
     terms: termsText(submission),
     createdAt: made.nowMs,
-    runAt: Math.max(made.nowMs, submission.run_at ?? made.nowMs + (submission.delay_ms ?? 0)),
+    runAt: Math.max(made.nowMs, submission.run_at ?? made.nowMs + delayMs),
   };
 }
 

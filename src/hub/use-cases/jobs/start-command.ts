@@ -3,9 +3,10 @@ import { type JobSubmission, jobSubmission } from "../../../contract/shapes/subm
 import type { Origin } from "../../../core/events.ts";
 import type { Identity } from "../../../core/identity.ts";
 import { limitNames } from "../../../core/limits.ts";
+import type { SubmittedJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { parseShape } from "../access/parse-shape.ts";
-import { type SubmittedJob, submitJobs } from "./submit-jobs.ts";
+import { submitJobs } from "./submit-jobs.ts";
 
 /** The defaults, which the hub sets so that clients need not. */
 const startDefaults = {

@@ -2,16 +2,13 @@ import type { JobSubmission } from "../../../contract/shapes/submit-shapes.ts";
 import { WritError } from "../../../core/errors.ts";
 import type { Origin } from "../../../core/events.ts";
 import { defaultTenant, type Identity } from "../../../core/identity.ts";
-import type { JobState } from "../../../core/jobs/job.ts";
-import type { SubmitOutcome } from "../../../store/store.ts";
+import type { SubmitOutcome, SubmittedJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { traceSubmitted } from "../../services/trace-jobs.ts";
 import { checkRate } from "../access/check-rate.ts";
 import type { Defaulted } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
 import { makeDocuments } from "./make-documents.ts";
-
-export type SubmittedJob = { id: string; status: JobState; existed: boolean };
 
 /** Accepts all of these jobs or none; they are on disk before the answer. Why: ADR 0062. */
 export async function submitJobs(
@@ -37,6 +34,7 @@ export async function submitJobs(
   }
   const nowMs = deps.clock.nowMs();
   const jobs = makeDocuments(submissions, author, { nowMs, defaulted, newId: () => deps.ids.jobId(nowMs) });
+  if (identity.role === "admin") for (const job of jobs) if (job.terms !== null) job.actsForAll = true;
   await deps.failpoint("submit.beforeCommit");
   const outcome = await deps.store.submitJobs({ jobs, maxPending: quota.max_pending ?? null, origin });
   await deps.failpoint("submit.afterCommit");
@@ -57,15 +55,19 @@ export async function submitJobs(
       index,
     });
   }
+  const refused = { caller: identity.tokenId, tenantId: author.tenantId, jobId: null, origin };
+  if (outcome.kind === "unique_held") {
+    // Neither its id nor its owner is told: the key may be all that the caller knows of it.
+    const error = "another user's job has the unique key";
+    await deps.refusals.record({
+      ...refused,
+      event: "PERMISSION_DENIED",
+      details: { role: identity.role, error },
+    });
+    throw new WritError("UNIQUE_HELD", `${error}; choose another key`, { index: outcome.index });
+  }
   const { message, details } = quotaRefusal(outcome);
-  await deps.refusals.record({
-    event: "QUOTA_EXCEEDED",
-    caller: identity.tokenId,
-    tenantId: author.tenantId,
-    jobId: null,
-    origin,
-    details,
-  });
+  await deps.refusals.record({ ...refused, event: "QUOTA_EXCEEDED", details });
   throw new WritError("QUOTA_EXCEEDED", message, { retry_after_sec: 5 });
 }
 

@@ -7,6 +7,7 @@ import type { Firing, FiringOutcome, StandingOrder } from "../../../store/order-
 import { type HubDeps, rulesNow } from "../../deps.ts";
 import { isOrderSealed } from "../orders/seal-order.ts";
 import { OwnerRights } from "./owner-rights.ts";
+import { refusedBy } from "./refused-by.ts";
 import { makeJobs } from "./schedule-jobs.ts";
 import { readSchedule, scheduleEvent, scheduleOrder, timingOf } from "./schedule-record.ts";
 
@@ -260,11 +261,8 @@ async function finish(deps: HubDeps, one: Planned, outcome: FiringOutcome): Prom
     deps.metrics.submitted.inc(outcome.jobs.length);
     if (plan.cancelsLast) await cancelLast(deps, schedule);
   }
-  if (outcome.kind !== "over_quota" && outcome.kind !== "too_many_queues") return;
-  const reason =
-    outcome.kind === "over_quota"
-      ? `the tenant has ${outcome.maxPending} allowed pending jobs`
-      : `the tenant has pending jobs in ${outcome.maxQueues} allowed queues`;
+  const reason = refusedBy(outcome);
+  if (reason === null) return;
   const given = { order, schedule, plan, nowMs: deps.clock.nowMs() };
   const { firing } = block(deps, given, { code: "RATE_LIMITED", reason });
   await deps.store.fireOrders({ firings: [firing] });

@@ -20,6 +20,10 @@ export const takeAllSeatsText = `SELECT pg_try_advisory_lock(${space}, ${seats})
 export const takeLeadText = `SELECT pg_try_advisory_lock(${space}, ${lead}) AS free`;
 export const joinListenersText = `SELECT pg_advisory_lock_shared(${space}, ${listeners})`;
 
+/** Each unique key has a lock, by a number that is made of it. A transaction that may take the key holds it to its end. */
+const keys = space + 2;
+export const lockKeysText = `SELECT pg_advisory_xact_lock(${keys}, number) FROM unnest($1::int[]) AS number`;
+
 /** Every connection has a lock of its own, by which others find the server's process behind it. */
 const connections = space + 1;
 /** Such a number; two connections with the same one would only mean that the second cannot be found. */

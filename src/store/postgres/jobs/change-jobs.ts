@@ -13,6 +13,7 @@ import type { KeptJob } from "../transaction/work.ts";
 import { type LockedOutputs, lockOutputs } from "./note-output.ts";
 import { settleObjects } from "./settle-objects.ts";
 import { keepSmallOutput } from "./small-outputs.ts";
+import { type Holders, readHolders } from "./unique-keys.ts";
 
 type ChangeInput = Parameters<Store["changeJobs"]>[0];
 
@@ -30,15 +31,22 @@ export async function changeJobs(tx: Transaction, inputs: ChangeInput[]): Promis
       changes.map(({ jobId }) => jobId),
     ),
   );
+  const retried = changes.filter(({ change }) => change.act === "retry");
+  const holders = await readHolders(
+    tx,
+    retried.flatMap(({ jobId }) => jobs.get(jobId)?.job ?? []),
+  );
   const noisy = changes.filter(({ smallOutput }) => smallOutput !== undefined);
   const outputs = await lockOutputs(
     tx.sql,
     noisy.flatMap(({ jobId }) => jobs.get(jobId)?.job.seq ?? []),
   );
-  return tx.inBook(() => inputs.map((input) => ({ value: changeAll(tx, input, { jobs, outputs }) })));
+  return tx.inBook(() =>
+    inputs.map((input) => ({ value: changeAll(tx, input, { jobs, outputs, holders }) })),
+  );
 }
 
-type Locked = { jobs: LockedJobs; outputs: LockedOutputs };
+type Locked = { jobs: LockedJobs; outputs: LockedOutputs; holders: Holders };
 
 function changeAll(tx: Transaction, input: ChangeInput, locked: Locked): ChangeAnswer[] {
   const answers = input.changes.map((change): ChangeAnswer => {
@@ -51,9 +59,10 @@ function changeAll(tx: Transaction, input: ChangeInput, locked: Locked): ChangeA
 }
 
 function changeJob(tx: Transaction, asked: JobChange, locked: Locked, how: ChangeContext): WriteAnswer {
-  const { jobId, change, smallOutput } = asked;
+  const { jobId, smallOutput } = asked;
   const kept = locked.jobs.get(jobId);
   if (kept === undefined) return { kind: "unknown" };
+  const change = asked.change.act === "retry" ? retryOf(kept.job, locked.holders, how) : asked.change;
   if (smallOutput === undefined) return writeJob(tx, locked.jobs, kept, change, how);
   const bytesMax = tx.shared.book.quota(kept.job.tenantId).max_output_bytes ?? Number.MAX_SAFE_INTEGER;
   if (largerStream(smallOutput) > bytesMax)
@@ -77,4 +86,10 @@ export function writeJob(
   jobs.set(now.job.id, now);
   settleObjects(tx, kept.job, now.job, change);
   return { kind: "moved", job: now.job };
+}
+
+/** A retry takes no key, and must not run beside the job that has it now. */
+function retryOf(job: JobRecord, holders: Holders, { rules }: ChangeContext): JobChange["change"] {
+  const holder = holders.of(job, rules.nowMs);
+  return { act: "retry", isKeyTaken: holder !== undefined && holder.job.seq !== job.seq };
 }

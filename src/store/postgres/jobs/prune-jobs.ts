@@ -39,6 +39,7 @@ export async function pruneJobs(tx: Transaction, input: PruneInput): Promise<str
   tx.work.isForgetting = rows.length > 0;
   for (const row of rows) forget(tx, row, input.nowMs);
   const seqs = rows.map((row) => row["seq"] as number);
+  tx.send("DELETE FROM unique_keys WHERE seq = ANY ($1)", seqs);
   for (const table of ["ended", "jobs", "job_outputs", "job_labels", "kept_jobs"])
     tx.send(`DELETE FROM ${table} WHERE seq = ANY ($1)`, seqs);
   for (const table of ["small_outputs", "job_inputs"])

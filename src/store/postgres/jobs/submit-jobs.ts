@@ -11,6 +11,7 @@ import { type Connection, toJson } from "../connection/connection.ts";
 import type { Answer } from "../transaction/answers.ts";
 import { insertJobs, type SubmittedJob } from "../transaction/job-writes.ts";
 import type { Transaction } from "../transaction/transaction.ts";
+import { findRefused, type Holders, lockHolders, meetHolder } from "./unique-keys.ts";
 
 type SubmitInput = Parameters<Store["submitJobs"]>[0];
 type Accepted = Extract<SubmitOutcome, { kind: "accepted" }>["jobs"];
@@ -45,7 +46,8 @@ async function submitAll(
 ): Promise<SubmitOutcome[]> {
   const jobs = inputs.flatMap((input) => input.jobs);
   await openQueues(tx, jobs);
-  const group: Group = { known: new KnownJobs(rows), seqs: seqs.values(), rows: [] };
+  const holders = await lockHolders(tx, jobs);
+  const group: Group = { known: new KnownJobs(rows), seqs: seqs.values(), rows: [], holders };
   const answers = tx.inBook(() => inputs.map((input) => submitBatch(tx, input, group)));
   if (tx.work.jobs.size > 0 && tx.shared.parked.isWaiting) {
     tx.sql.together(() => tx.writeJobs(group.rows));
@@ -54,15 +56,21 @@ async function submitAll(
   return answers;
 }
 
-type Group = { known: KnownJobs; seqs: Iterator<number, undefined>; rows: SubmittedJob[] };
+type Group = {
+  known: KnownJobs;
+  seqs: Iterator<number, undefined>;
+  rows: SubmittedJob[];
+  holders: Holders;
+};
 
 /** As many rows are sent while the next ones are still being made, so that the database works meanwhile. */
 const rowsSent = 200;
 
 function submitBatch(tx: Transaction, input: SubmitInput, group: Group): SubmitOutcome {
   const refusal =
-    refusalByQuota(tx.shared.book, input, (job) => group.known.of(job) !== null) ??
-    refusalByName(input, group.known);
+    refusalByQuota(tx.shared.book, input, (job) => isKnown(job, group)) ??
+    refusalByName(input, group.known) ??
+    refusalByKey(input, group);
   if (refusal !== null) return refusal;
   const { book } = tx.shared;
   const opened = new Set(
@@ -73,6 +81,8 @@ function submitBatch(tx: Transaction, input: SubmitInput, group: Group): SubmitO
       const answer = answerRepeat(job, index, group.known.of(job));
       return (answer as { job: Accepted[number] }).job;
     }
+    const standing = meetHolder(tx, job, { holders: group.holders, origin: input.origin });
+    if (standing !== null) return standing;
     accept(tx, job, input, group);
     return { id: job.id, status: "pending", existed: false };
   });
@@ -101,7 +111,18 @@ function refusalByName({ jobs }: SubmitInput, known: KnownJobs): SubmitOutcome |
   return null;
 }
 
-function accept(tx: Transaction, job: NewJob, { origin }: SubmitInput, { known, seqs, rows }: Group): void {
+function isKnown(job: NewJob, { known, holders }: Group): boolean {
+  return known.of(job) !== null || holders.of(job, job.createdAt) !== undefined;
+}
+
+/** A repeated request is answered first, even if another user has its key now. */
+function refusalByKey({ jobs }: SubmitInput, { known, holders }: Group): SubmitOutcome | null {
+  const index = findRefused(jobs, holders, (job) => known.isTaken(job));
+  return index === -1 ? null : { kind: "unique_held", index };
+}
+
+function accept(tx: Transaction, job: NewJob, { origin }: SubmitInput, group: Group): void {
+  const { known, seqs, rows, holders } = group;
   const queue = tx.shared.book.byKey(job.queueKey)!;
   const record = newJobRecord(job, seqs.next().value!);
   const mac = sealJob(tx.context.macKey, record, job.document);
@@ -109,7 +130,8 @@ function accept(tx: Transaction, job: NewJob, { origin }: SubmitInput, { known, 
   if (rows.length === rowsSent) tx.sendStatement(insertJobs(rows.splice(0)));
   rows.push({ job: record, queueId: queue.id, isKeyChosen, document, mac, summary });
   if (job.inputs !== undefined) insertInputs(tx, record, job.inputs);
-  tx.apply(null, submitEffects(record, origin), queue.id);
+  const kept = tx.apply(null, submitEffects(record, origin), queue.id);
+  if (record.terms !== null) holders.note(kept);
   known.add(job);
 }
 

@@ -7,7 +7,9 @@ import type { ChangeAnswer, JobChange, ReceiptSignature } from "../../store.ts";
 import { keepSmallOutput } from "../acts/output-acts.ts";
 import type { Context } from "../context.ts";
 import { saveReceiptSignature } from "../log/receipt-signatures.ts";
+import type { JobEntry } from "./job-entry.ts";
 import { findById } from "./load-entry.ts";
+import { findHolder } from "./unique-keys.ts";
 import { type WriteAnswer, writeJob } from "./write-job.ts";
 
 type ChangeInput = {
@@ -31,9 +33,10 @@ export function briefAnswer(answer: WriteAnswer): ChangeAnswer {
 }
 
 export function changeJob(context: Context, asked: JobChange, how: ChangeContext): WriteAnswer {
-  const { jobId, change, smallOutput } = asked;
+  const { jobId, smallOutput } = asked;
   const entry = findById(context, jobId);
   if (entry === null) return { kind: "unknown" };
+  const change = asked.change.act === "retry" ? retryOf(context, entry, how) : asked.change;
   if (smallOutput === undefined) return writeJob(context, entry, change, how);
   const bytesMax = context.book.quota(entry.record.tenantId).max_output_bytes ?? Number.MAX_SAFE_INTEGER;
   if (largerStream(smallOutput) > bytesMax)
@@ -41,4 +44,10 @@ export function changeJob(context: Context, asked: JobChange, how: ChangeContext
   const answer = writeJob(context, entry, change, how);
   if (answer.kind === "moved") keepSmallOutput(context, answer.job, smallOutput);
   return answer;
+}
+
+/** A retry takes no key, and must not run beside the job that has it now. */
+function retryOf(context: Context, { record }: JobEntry, { rules }: ChangeContext): JobChange["change"] {
+  const holder = findHolder(context, record, rules.nowMs);
+  return { act: "retry", isKeyTaken: holder !== null && holder.record.seq !== record.seq };
 }

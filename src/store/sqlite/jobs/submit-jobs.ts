@@ -10,16 +10,22 @@ import type { JobEntry } from "./job-entry.ts";
 import { keepBeside } from "./keep-beside.ts";
 import { findById, findEntry } from "./load-entry.ts";
 import { newEntry } from "./new-entry.ts";
+import { findHolder, meetHolder } from "./unique-keys.ts";
 import { applyEffects } from "./write-job.ts";
 
 type SubmitInput = { jobs: NewJob[]; maxPending: number | null; origin: Origin | null };
 
 export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome {
   // Returned and not thrown: nothing was written yet, so there is nothing to undo.
-  const refusal = refusalByQuota(context.book, input, (job) => findKnown(context, job) !== null);
+  const isKnown = (job: NewJob): boolean =>
+    findKnown(context, job) !== null || findHolder(context, job, job.createdAt) !== null;
+  const refusal = refusalByQuota(context.book, input, isKnown);
   if (refusal !== null) return refusal;
   const jobs = input.jobs.map((job, index) => {
     if (isFree(context, job)) {
+      const met = meetHolder(context, job, { index, origin: input.origin });
+      if (met !== null && "refusal" in met) throw new RefusedAct(met.refusal);
+      if (met !== null) return met.job;
       accept(context, job, input.origin);
       return { id: job.id, status: "pending" as const, existed: false };
     }
