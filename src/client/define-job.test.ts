@@ -197,6 +197,8 @@ test("C9: the name of an event determines its fields", () => {
     | "job:failed"
     | "job:retrying"
     | "job:quarantined"
+    | "job:held"
+    | "job:unblocked"
     | "job:stopped"
   >();
   expectTypeOf<Exclude<JobEvent, { event: "reset" }>["status"]>().toEqualTypeOf<Job["status"]>();

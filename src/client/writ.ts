@@ -178,6 +178,15 @@ export class Writ extends HubClient {
     return (await this.#hub.call(jobRoutes.retryJob, { params: { id } })).body;
   }
 
+  /** No worker is given a held job until it is resumed. Only a pending job can be held. */
+  async hold(id: string): Promise<Accepted> {
+    return (await this.#hub.call(jobRoutes.holdJob, { params: { id } })).body;
+  }
+
+  async resume(id: string): Promise<Accepted> {
+    return (await this.#hub.call(jobRoutes.resumeJob, { params: { id } })).body;
+  }
+
   /** The result of a completed job, typed by its definition. For any other job it is refused with STATE_CONFLICT. */
   result(id: string): Promise<unknown>;
   result<In, Out, Params, Returned>(job: JobDefinition<In, Out, Params, Returned>, id: string): Promise<Out>;

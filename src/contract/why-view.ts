@@ -6,6 +6,7 @@ import { known } from "./shapes/fields.ts";
 export const waitCodes = [
   "damaged",
   "lockdown",
+  "hold",
   "run_at",
   "retry",
   "paused",

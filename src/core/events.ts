@@ -16,6 +16,8 @@ export const eventTable = {
   JOB_RELEASED: { severity: "LOW", live: "retrying" },
   JOB_QUARANTINED: { severity: "LOW", live: "quarantined" },
   JOB_DEDUPLICATED: { severity: "LOW", live: null },
+  JOB_HELD: { severity: "LOW", live: "held" },
+  JOB_RESUMED: { severity: "LOW", live: "unblocked" },
   JOB_CANCEL_REQUESTED: { severity: "LOW", live: null },
   JOB_STOPPED: { severity: "LOW", live: "stopped" },
   JOBS_CHANGED: { severity: "LOW", live: null },
@@ -107,7 +109,8 @@ export function jobEvent(
   { event, details }: { event: EventKind; details: Record<string, unknown> },
   { ts, jobSeq, origin }: { ts: number; jobSeq: number; origin: Origin | null },
 ): JobEvent {
-  const { type, status, workerId, attempt, priority } = job;
+  const { type, status, workerId, attempt, priority, heldAt } = job;
+  const held = heldAt === null ? {} : { held_at: heldAt };
   return {
     event,
     ts,
@@ -115,7 +118,7 @@ export function jobEvent(
     jobId: job.id,
     ownerId: job.userId,
     jobSeq,
-    details: { type, status, worker_id: workerId, attempt, priority, ...details },
+    details: { type, status, worker_id: workerId, attempt, priority, ...held, ...details },
     origin,
   };
 }

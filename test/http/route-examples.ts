@@ -192,6 +192,16 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     params: { id: (await failedJob(hub, { token: tokens.alice })).id },
     body: {},
   }),
+  holdJob: async (world) => ({
+    token: world.tokens.alice,
+    params: { id: await aliceJob(world) },
+    body: {},
+  }),
+  resumeJob: async (world) => ({
+    token: world.tokens.alice,
+    params: { id: await aliceJob(world) },
+    body: {},
+  }),
   readOutput: async (world) => ({
     token: world.tokens.alice,
     params: { id: await aliceJob(world), stream: "stdout" },

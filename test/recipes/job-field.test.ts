@@ -31,9 +31,9 @@ test("with the field alone, the type checker asks for its column and its value i
 
 test("with the other steps it is content, and a handful of files has changed", async () => {
   const columns = "src/store/jobs/job-columns.ts";
-  copy.edit(columns, '  terms: "terms",\n', `  terms: "terms",\n${column}`);
+  copy.edit(columns, '  heldAt: "held_at",\n', `  heldAt: "held_at",\n${column}`);
   copy.edit(columns, '  "exitCode",\n', `  "exitCode",\n${listed}`);
-  copy.edit("src/store/jobs/stored-record.ts", /(?<=terms: row\[\d+\]!,\n)/, value!);
+  copy.edit("src/store/jobs/stored-record.ts", /(?<=heldAt: row\[\d+\]!,\n)/, value!);
   migrate("src/store/sqlite/database/migrations", sqlite!);
   migrate("src/store/postgres/database/migrations", postgres!);
   copy.edit("src/core/jobs/job-acts.ts", "      releases: 0,\n", `      releases: 0,\n${set}`);
@@ -42,10 +42,10 @@ test("with the other steps it is content, and a handful of files has changed", a
   copy.edit("src/hub/views/job-view.ts", "    execution_time_ms:", `${shown}    execution_time_ms:`);
   const [named, written, isRare, read] = narrow;
   const entry = "src/store/sqlite/jobs/job-entry.ts";
-  copy.edit(entry, '  "partial_result",\n', `  "partial_result",\n${named}`);
-  copy.edit(entry, "    job.partialResult,\n", `    job.partialResult,\n${written}`);
-  copy.edit(entry, "    job.partialResult === null &&\n", `    job.partialResult === null &&\n${isRare}`);
-  const last = "    partialResult: values[indexOf.partial_result]!,\n";
+  copy.edit(entry, '  "held_at",\n', `  "held_at",\n${named}`);
+  copy.edit(entry, "    job.heldAt,\n", `    job.heldAt,\n${written}`);
+  copy.edit(entry, "    job.heldAt === null &&\n", `    job.heldAt === null &&\n${isRare}`);
+  const last = "    heldAt: values[indexOf.held_at] ?? null,\n";
   copy.edit("src/store/sqlite/jobs/read-row.ts", last, `${last}${read}`);
   expect(await checkTypes()).toBe("");
   expect([...copy.touched].filter((path) => path !== "tsconfig.json").length).toBe(10);

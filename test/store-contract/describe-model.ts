@@ -24,7 +24,7 @@ const step = fc.oneof(
   }),
   fc.record({ kind: fc.constant("restart" as const) }),
   fc.record({
-    kind: fc.constantFrom("cancel" as const, "retry" as const),
+    kind: fc.constantFrom("cancel" as const, "retry" as const, "hold" as const, "resume" as const),
     which: fc.nat(20),
   }),
   // Any claim ever made may still speak: most of them are stale, and that is the point.
@@ -66,6 +66,8 @@ export function describeModel(name: string, create: () => StoreUnderTest, runs: 
   });
 }
 
+const decisions = { cancel: model.cancel, retry: model.retry, hold: model.hold, resume: model.resume };
+
 class ModelRun {
   readonly scene: Scene;
   readonly jobs = new Map<string, model.ModelJob>();
@@ -82,7 +84,7 @@ class ModelRun {
     if (taken.kind === "claim") await this.#claim(taken.max);
     if (taken.kind === "pass") await this.#pass(taken.ms);
     if (taken.kind === "restart") await this.scene.reopen();
-    if (taken.kind === "cancel" || taken.kind === "retry") await this.#order(taken.kind, taken.which);
+    if ("which" in taken && taken.kind !== "speak") await this.#order(taken.kind, taken.which);
     if (taken.kind === "speak") await this.#speak(taken.word, taken.which);
     await this.#check();
   }
@@ -117,7 +119,9 @@ class ModelRun {
 
   async #claim(max: number): Promise<void> {
     const { nowMs } = this.scene;
-    const eligible = [...this.jobs.values()].filter((job) => job.state === "pending" && job.runAt <= nowMs);
+    const eligible = [...this.jobs.values()].filter(
+      (job) => job.state === "pending" && job.runAt <= nowMs && !job.onHold,
+    );
     const byPriority = (job: model.ModelJob) => this.priorities.get(job.id)!;
     const best = eligible
       .sort((a, b) => byPriority(b) - byPriority(a) || (a.id < b.id ? -1 : 1))
@@ -137,12 +141,11 @@ class ModelRun {
     for (const job of this.jobs.values()) model.tick(job, this.scene.nowMs);
   }
 
-  async #order(act: "cancel" | "retry", which: number): Promise<void> {
+  async #order(act: keyof typeof decisions, which: number): Promise<void> {
     const job = pick([...this.jobs.values()], which);
     if (job === undefined) return;
     const answer = await this.scene.changeJob(job.id, { act });
-    const decide = act === "cancel" ? model.cancel : model.retry;
-    const expected = decide(job, this.scene.nowMs);
+    const expected = decisions[act](job, this.scene.nowMs);
     expect(answer.kind === "refused" ? answer.code : answer.kind).toBe(expected);
   }
 
@@ -183,6 +186,7 @@ class ModelRun {
       code: stored.failCode,
       timeoutMs: stored.timeoutSec * 1_000,
       result: stored.result,
+      onHold: stored.heldAt !== null,
     }).toEqual({
       state: job.state,
       attempt: job.attempt,
@@ -190,6 +194,7 @@ class ModelRun {
       code: job.code,
       timeoutMs: job.timeoutMs,
       result: job.result,
+      onHold: job.onHold,
     });
     if (job.state === "pending") expect(stored.runAt).toBe(job.runAt);
     expect(stored.attempt).toBe(this.claimsOf.get(job.id) ?? 0);

@@ -7,6 +7,7 @@ import { describeDamage } from "./describe-damage.ts";
 import { describeEndings } from "./describe-endings.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeHandOver } from "./describe-hand-over.ts";
+import { describeHolds } from "./describe-holds.ts";
 import { describeLabels } from "./describe-labels.ts";
 import { describeLife } from "./describe-life.ts";
 import { describeLists } from "./describe-lists.ts";
@@ -35,6 +36,7 @@ export function describeStore(name: string, create: () => StoreUnderTest): void 
     describeEndings(create);
     describeOutputs(create);
     describeObjects(create);
+    describeHolds(create);
     describeQueues(create);
     describeLists(create);
     describeLabels(create);

@@ -25,6 +25,8 @@ export type ModelJob = {
   leaseEnds: number;
   deadline: number;
   cancelAt: number | null;
+  /** Somebody keeps it from being claimed. */
+  onHold: boolean;
   code: string | null;
   result: string | null;
 };
@@ -62,6 +64,7 @@ export function newModelJob(id: string, nowMs: number, parts: Partial<ModelJob>)
     leaseEnds: 0,
     deadline: 0,
     cancelAt: null,
+    onHold: false,
     code: null,
     result: null,
     ...parts,
@@ -150,6 +153,21 @@ export function cancel(job: ModelJob, nowMs: number): Answer {
   return "moved";
 }
 
+export function hold(job: ModelJob): Answer {
+  if (job.state !== "pending") return "STATE_CONFLICT";
+  if (job.onHold) return "duplicate";
+  job.onHold = true;
+  return "moved";
+}
+
+export function resume(job: ModelJob, nowMs: number): Answer {
+  if (job.state !== "pending") return "STATE_CONFLICT";
+  if (!job.onHold) return "duplicate";
+  job.onHold = false;
+  backToQueue(job, Math.max(job.runAt, nowMs));
+  return "moved";
+}
+
 export function retry(job: ModelJob, nowMs: number): Answer {
   const mayRun = (job.state === "failed" || job.state === "quarantined") && job.code !== "SECURITY_VIOLATION";
   if (!mayRun || (job.finishAt !== null && job.finishAt <= nowMs)) return "STATE_CONFLICT";
@@ -167,8 +185,8 @@ export function retry(job: ModelJob, nowMs: number): Answer {
 /** What time alone does. Which of two moments came first decides; a lease goes before a deadline. */
 export function tick(job: ModelJob, nowMs: number): void {
   const finishAt = job.finishAt ?? Number.POSITIVE_INFINITY;
-  if (job.state === "pending" && Math.min(job.ttlAt ?? finishAt, finishAt) <= nowMs)
-    end(job, "failed", "EXPIRED");
+  const ttlAt = job.onHold ? finishAt : (job.ttlAt ?? finishAt);
+  if (job.state === "pending" && Math.min(ttlAt, finishAt) <= nowMs) end(job, "failed", "EXPIRED");
   if (!isHeld(job)) return;
   if (job.cancelAt === null && finishAt <= Math.min(nowMs, job.leaseEnds, job.deadline)) {
     job.cancelAt = nowMs;
@@ -195,5 +213,6 @@ function end(job: ModelJob, state: "failed" | "quarantined", code: string): Answ
   job.state = state;
   job.code = code;
   job.token = null;
+  job.onHold = false;
   return "moved";
 }

@@ -8,7 +8,7 @@ export function postgresTamper(url: () => Promise<string>): Tamper {
       await client.query("SET search_path = writ");
       for (const [text, ...values] of statements) await client.query(text, values);
     });
-  const states = ["ready", "delayed", "active", "ended"];
+  const states = ["ready", "delayed", "held", "active", "ended"];
   const ofJob = "WHERE seq = (SELECT seq FROM jobs WHERE id = $1)";
   const editState = (jobId: string, column: string, value: unknown) =>
     run(

@@ -39,7 +39,13 @@ export type Tamper = {
   dropOutput(jobId: string): Promise<void>;
 };
 
-export type EditedEnd = { status?: JobState; exitCode?: number | null; resultHash?: string; failCode?: null };
+export type EditedEnd = {
+  status?: JobState;
+  exitCode?: number | null;
+  resultHash?: string;
+  failCode?: null;
+  heldAt?: null;
+};
 
 type TextField = "result" | "failHistory" | "retryCounts" | "isolation" | "usage";
 

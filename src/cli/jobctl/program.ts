@@ -62,6 +62,11 @@ export const jobctlShape: ProgramShape = {
       summary: "put a failed or quarantined job back into the queue",
       load: () => import("./list/retry.ts"),
     },
+    hold: {
+      summary: "keep pending jobs from being started until they are resumed",
+      load: () => import("./list/hold.ts"),
+    },
+    resume: { summary: "let held jobs start again", load: () => import("./list/resume.ts") },
     events: {
       summary: "show the events of a job, or follow those of all jobs",
       load: () => import("./list/events.ts"),

@@ -149,6 +149,7 @@ export const jobView = z.object({
   heartbeat_at: timeOrNull,
   completed_at: timeOrNull,
   cancel_requested_at: timeOrNull,
+  held_at: timeOrNull.optional().meta({ description: "Since when it has been held; null if it is not" }),
   execution_time_ms: timeOrNull,
   fail_reason: z.string().nullable(),
   fail_code: failureClass.nullable(),

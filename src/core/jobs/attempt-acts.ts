@@ -1,5 +1,6 @@
 // How an attempt is claimed, starts, is renewed, stops and is given back. Why: ADR 0007, ADR 0057.
 import { carriedUsage, usageWithEarlier } from "../agents/agent-budget.ts";
+import { readinessOf } from "../readiness/readiness.ts";
 import type { AttemptReport, Change } from "./change.ts";
 import { usageWithRunTime } from "./execution-time.ts";
 import { isHubCode, notStarted, sandboxUnavailable } from "./failure.ts";
@@ -31,7 +32,9 @@ export function claim(
   change: { workerId: string; tokenHash: string; keyId?: string | null },
   rules: ChangeRules,
 ): Outcome {
-  if (job.runAt > rules.nowMs) return refused("STATE_CONFLICT", "the job is not due yet");
+  const readiness = readinessOf(job, rules.nowMs);
+  if (readiness === "held") return refused("STATE_CONFLICT", "somebody holds the job");
+  if (readiness !== "now") return refused("STATE_CONFLICT", "the job is not due yet");
   const patch: Partial<JobRecord> = {
     status: "assigned",
     attempt: job.attempt + 1,

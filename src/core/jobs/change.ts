@@ -14,7 +14,7 @@ import {
 import { decideDue } from "./due.ts";
 import type { FailureClass } from "./failure.ts";
 import { isActive, type JobRecord } from "./job.ts";
-import { cancel, postpone, refuse, retry, supersede } from "./job-acts.ts";
+import { cancel, hold, postpone, refuse, resume, retry, supersede } from "./job-acts.ts";
 import { type ChangeRules, conflict, moved, type Outcome, refused } from "./outcome.ts";
 import { type Act, isAllowed, leadsTo } from "./states.ts";
 
@@ -78,6 +78,8 @@ export type Change =
   | { act: "supersede"; by: string }
   /** A job with the same unique key was submitted, for which this one stands. */
   | { act: "postpone"; runAt: number }
+  | { act: "hold" }
+  | { act: "resume" }
   /** `isKeyTaken`: another job has the unique key of this one now. */
   | { act: "retry"; isKeyTaken?: boolean };
 
@@ -106,6 +108,10 @@ function decide(job: JobRecord, change: Change, rules: ChangeRules): Outcome {
       return isActive(job.status) ? recall(job, change, rules) : conflict(job, "recall");
     case "cancel":
       return cancel(job, rules);
+    case "hold":
+      return hold(job, rules);
+    case "resume":
+      return resume(job, rules);
     case "retry":
       return retry(job, change, rules);
     case "supersede":

@@ -17,9 +17,9 @@ export function dueAt(job: JobRecord, leaseMs: number): number | null {
   return earliest([job.leaseExpiresAt, job.deadlineAt, cancelDue, finishBy]);
 }
 
-/** A job that is to run later does not wait for a worker until then. */
-function expiresAt({ queueTtlSec, createdAt, runAt }: JobRecord): number | null {
-  return queueTtlSec === null ? null : Math.max(createdAt, runAt) + queueTtlSec * 1000;
+/** A job that is to run later, or that somebody holds, does not wait for a worker until then. */
+function expiresAt({ queueTtlSec, createdAt, runAt, heldAt }: JobRecord): number | null {
+  return queueTtlSec === null || heldAt !== null ? null : Math.max(createdAt, runAt) + queueTtlSec * 1000;
 }
 
 function earliest(times: (number | null)[]): number | null {

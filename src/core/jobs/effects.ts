@@ -1,5 +1,6 @@
 import { type Spending, spendingOf } from "../agents/agent-budget.ts";
 import { type JobEvent, jobEvent, type Origin } from "../events.ts";
+import { type Readiness, readinessOf } from "../readiness/readiness.ts";
 import { type Change, decideChange } from "./change.ts";
 import { dueAt } from "./due.ts";
 import { isActive, type JobRecord, type JobState } from "./job.ts";
@@ -24,9 +25,6 @@ export type Effects = {
   spending: Spending | null;
   notices: Notices;
 };
-
-/** Whether it can be claimed: `now`; `later`, once its runAt has passed; `never`, because it is not pending. */
-export type Readiness = "now" | "later" | "never";
 
 /** Changes to the counters that are kept because counting would be slow. */
 export type CountChanges = {
@@ -110,11 +108,6 @@ export function submitEffects(job: JobRecord, origin: Origin | null): Effects {
     spending: null,
     notices: { isLogged: true, isReady: readiness === "now", signal: null },
   };
-}
-
-function readinessOf(job: JobRecord, nowMs: number): Readiness {
-  if (job.status !== "pending") return "never";
-  return job.runAt <= nowMs ? "now" : "later";
 }
 
 /** How the counters of a queue change with one of its jobs. */

@@ -12,6 +12,22 @@ export function refuse(job: JobRecord, rules: ChangeRules): Outcome {
   });
 }
 
+/** Only a job that no worker has can be held. What may be waited for counts anew once somebody resumes it. */
+export function hold(job: JobRecord, rules: ChangeRules): Outcome {
+  if (job.status !== "pending") return conflict(job, "hold");
+  if (job.heldAt !== null) return { kind: "duplicate" };
+  return moved({ status: job.status, heldAt: rules.nowMs }, [{ event: "JOB_HELD", details: {} }]);
+}
+
+export function resume(job: JobRecord, rules: ChangeRules): Outcome {
+  if (job.status !== "pending") return conflict(job, "resume");
+  if (job.heldAt === null) return { kind: "duplicate" };
+  const runAt = Math.max(job.runAt, rules.nowMs);
+  return moved({ status: job.status, heldAt: null, runAt }, [
+    { event: "JOB_RESUMED", details: { run_at: runAt } },
+  ]);
+}
+
 export function cancel(job: JobRecord, rules: ChangeRules): Outcome {
   if (isEnded(job.status)) return conflict(job, "cancel");
   if (job.status === "pending") {

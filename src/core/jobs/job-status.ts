@@ -87,6 +87,7 @@ export type ShownRecord = Pick<
   cancel_requested_at: number | null;
   completed_at: number | null;
   run_at: number;
+  held_at?: number | null | undefined;
   worker_id: string | null;
   run: { kind: string; [field: string]: unknown } | null;
   limits: { cpu?: string; memory?: string; io?: string; pids?: number; network?: string } | null;
@@ -183,14 +184,14 @@ function failureOf(record: ShownRecord): Pick<JobStatus, "fail_code" | "fail_det
 type Retry = Pick<JobStatus, "last_error" | "retry_at" | "last_line" | "scheduled_at">;
 
 function retryOf(record: ShownRecord, lastFailure: Failure | undefined): Retry {
-  const { status, attempt, run_at, created_at } = record;
+  const { status, attempt, run_at, created_at, held_at: heldAt = null } = record;
   const isRetried = !isEnded(status) && lastFailure !== undefined;
   const hasNoFailure = status === "completed" || record.fail_code === "CANCELLED";
   return {
     last_error: isRetried ? lastFailure.reason || null : null,
     retry_at: isRetried && status === "pending" ? run_at : null,
     last_line: hasNoFailure ? null : lastFailure?.last_line || null,
-    scheduled_at: isScheduled({ status, attempt, runAt: run_at }, created_at) ? run_at : null,
+    scheduled_at: isScheduled({ status, attempt, runAt: run_at, heldAt }, created_at) ? run_at : null,
   };
 }
 

@@ -15,12 +15,12 @@ export function stateBehind(listed: ListedState): JobState {
   return listed === "waiting" || listed === "scheduled" ? "pending" : listed;
 }
 
-/** Whether no worker could have run it by then: it has never been claimed, and its time has not come. */
+/** Whether only its time is missing: it has never been claimed, its time has not come, and it is not held. */
 export function isScheduled(
-  { status, attempt, runAt }: Pick<JobRecord, "status" | "attempt" | "runAt">,
+  { status, attempt, runAt, heldAt }: Pick<JobRecord, "status" | "attempt" | "runAt" | "heldAt">,
   nowMs: number,
 ): boolean {
-  return status === "pending" && attempt === 0 && runAt > nowMs;
+  return status === "pending" && attempt === 0 && runAt > nowMs && heldAt === null;
 }
 
 export const endedStates = ["completed", "failed", "quarantined"] as const satisfies readonly JobState[];
@@ -118,6 +118,8 @@ export type JobRecord = {
   eventCount: number;
   /** Canonical JSON of what only the hub reads, as it was submitted; null for a job that uses none of it. */
   terms: string | null;
+  /** Since when a person has held it; null for nearly all jobs. */
+  heldAt: number | null;
 };
 
 /** A job before it is in the store. */
@@ -204,5 +206,6 @@ export function newJobRecord(job: NewJob, seq: number): JobRecord {
     failHistory: [],
     eventCount: 0,
     terms: job.terms,
+    heldAt: null,
   };
 }

@@ -126,6 +126,7 @@ export function ended(
   return moved(
     {
       ...patch,
+      ...(job.heldAt === null ? {} : { heldAt: null }),
       status,
       completedAt: rules.nowMs,
       leaseTokenHash: null,

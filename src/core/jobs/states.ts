@@ -32,6 +32,8 @@ export const transitions = [
   { act: "cancel", from: ["running"], to: ["running"] },
   { act: "supersede", from: ["pending"], to: ["failed"] },
   { act: "postpone", from: ["pending"], to: ["pending"] },
+  { act: "hold", from: ["pending"], to: ["pending"] },
+  { act: "resume", from: ["pending"], to: ["pending"] },
   { act: "retry", from: ["failed", "quarantined"], to: ["pending"] },
 ] as const satisfies readonly { act: string; from: readonly JobState[]; to: readonly JobState[] }[];
 

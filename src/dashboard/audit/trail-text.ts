@@ -17,6 +17,8 @@ export function trailText({ event, details, job_id, tenant_id, ip_address }: Aud
     JOB_QUARANTINED: `Job${job} became a dead letter: ${of("reason")}`,
     JOB_CANCEL_REQUESTED: `Cancelled job${job}`,
     JOB_DEDUPLICATED: `Job${job} stands for a duplicate`,
+    JOB_HELD: `Held job${job}`,
+    JOB_RESUMED: `Resumed job${job}`,
     JOBS_CHANGED: `${of("act") === "retry" ? "Retried" : "Cancelled"} ${of("done")} of ${of("matched")} jobs at once`,
     LOGIN_SUCCESS: `Logged in${from}`,
     LOGIN_FAILED: `Failed login${from}`,

@@ -3,7 +3,7 @@ import { commandOf } from "../../contract/kinds.ts";
 import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { JobView } from "../../contract/shapes/view-shapes.ts";
 import { isEnded } from "../../core/jobs/job.ts";
-import { callHub } from "../hub/call-hub.ts";
+import { callHub, errorText } from "../hub/call-hub.ts";
 import { durationText, shortId } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { copyText } from "../parts/notices.tsx";
@@ -22,6 +22,8 @@ export function JobActs({ job, mayAct, onDone }: Props) {
   const canRetry = mayAct && (job.status === "failed" || job.status === "quarantined");
   const cancel = () => askToCancel(job, onDone);
   const retry = () => askToRetry(job, onDone);
+  const isPending = mayAct && job.status === "pending";
+  const isHeld = (job.held_at ?? null) !== null;
   useKeys({ c: canCancel ? cancel : undefined, r: canRetry ? retry : undefined });
   return (
     <>
@@ -42,6 +44,12 @@ export function JobActs({ job, mayAct, onDone }: Props) {
           <Icon name="retry" />
           Retry
           <kbd className="not-phone">R</kbd>
+        </button>
+      ) : null}
+      {isPending ? (
+        <button type="button" className="button" onClick={() => void setHeld(job, !isHeld, onDone)}>
+          <Icon name={isHeld ? "active" : "pause"} />
+          {isHeld ? "Resume" : "Hold"}
         </button>
       ) : null}
       <MoreActs job={job} />
@@ -118,6 +126,22 @@ function askToCancel(job: JobView, onDone: () => void): void {
       },
     ],
   });
+}
+
+/** Each of the two undoes the other, so it happens at once. */
+async function setHeld(job: JobView, isHeld: boolean, onDone: () => void): Promise<void> {
+  const route = isHeld ? pageRoutes.holdJob : pageRoutes.resumeJob;
+  try {
+    await callHub(route, { params: { id: job.id } });
+    onDone();
+    showToast({
+      icon: isHeld ? "pause" : "active",
+      text: isHeld ? `${job.type} is held` : `${job.type} is in the queue again`,
+      note: isHeld ? "No worker is given it until it is resumed." : undefined,
+    });
+  } catch (error) {
+    showToast({ icon: "warning", text: `${job.type} was not changed`, note: errorText(error) });
+  }
 }
 
 function askToRetry(job: JobView, onDone: () => void): void {

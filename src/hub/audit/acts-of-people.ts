@@ -9,6 +9,8 @@ import type { SealedRecord } from "../../store/log/audit-record.ts";
 export const kindsOfPeople: EventKind[] = [
   "JOBS_CHANGED",
   "JOB_CANCEL_REQUESTED",
+  "JOB_HELD",
+  "JOB_RESUMED",
   "LOGIN_SUCCESS",
   "LOGIN_FAILED",
   "TOKEN_ISSUED",

@@ -94,6 +94,7 @@ export function jobFields(
     heartbeat_at: job.heartbeatAt,
     completed_at: job.completedAt,
     cancel_requested_at: job.cancelRequestedAt,
+    held_at: job.heldAt,
     execution_time_ms: executionTimeMs(job),
     fail_reason: job.failReason,
     fail_code: job.failCode,

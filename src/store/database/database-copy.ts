@@ -70,7 +70,7 @@ function part(name: string, key: string, rest = ""): CopyPart {
   return { name, key: words(key), columns: [...words(key), ...words(rest)] };
 }
 
-/** What drivers keep apart from the record of a job. `place` is ready, delayed, active or ended. */
+/** What drivers keep apart from the record of a job. `place` is ready, delayed, held, active or ended. */
 const ofJobs =
   "queue_id place due_at is_key_chosen document mac summary output_sizes output_bytes output_dropped_through";
 const recordColumns = Object.values(columnOf).filter((column) => column !== "seq");

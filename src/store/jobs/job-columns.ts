@@ -27,6 +27,7 @@ export const numberOrNullFields = [
   "leaseExpiresAt",
   "deadlineAt",
   "exitCode",
+  "heldAt",
 ] as const satisfies StoredField[];
 
 /** The column of each field of a record; all drivers use the same names. */
@@ -79,4 +80,5 @@ export const columnOf = {
   failHistory: "fail_history",
   eventCount: "event_count",
   terms: "terms",
+  heldAt: "held_at",
 } as const satisfies Record<StoredField, string>;

@@ -63,6 +63,7 @@ export function readRecord(values: RecordRow, queueKey: string): JobRecord {
     failHistory: parsed(row[45]) ?? [],
     eventCount: row[46]!,
     terms: row[47]!,
+    heldAt: row[48]!,
   };
 }
 

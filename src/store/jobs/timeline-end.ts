@@ -10,7 +10,13 @@ export type TimelineEnd = {
   isReceiptRefused: boolean;
 };
 
-type ShownState = { status?: unknown; attempt?: unknown; exit_code?: unknown; fail_code?: unknown };
+type ShownState = {
+  status?: unknown;
+  attempt?: unknown;
+  exit_code?: unknown;
+  fail_code?: unknown;
+  held_at?: unknown;
+};
 type Details = ShownState & { violation_type?: unknown };
 
 /** Reads details of events, newest first, up to the first that shows a state. */
@@ -24,7 +30,7 @@ export function endOfTimeline(newestFirst: Iterable<string>): TimelineEnd {
   return { shown: null, isReceiptRefused };
 }
 
-type Compared = Pick<JobRecord, "status" | "attempt" | "exitCode" | "failCode" | "result">;
+type Compared = Pick<JobRecord, "status" | "attempt" | "exitCode" | "failCode" | "result" | "heldAt">;
 
 /** The parts of a job that contradict the last event that shows its state. Why: ADR 0134. */
 export function compareTimeline(job: Compared, { shown }: TimelineEnd): DamagedPart[] {
@@ -33,8 +39,9 @@ export function compareTimeline(job: Compared, { shown }: TimelineEnd): DamagedP
   return job.result !== null && shown.status !== "completed" ? ["state", "result"] : ["state"];
 }
 
-function contradicts(job: Compared, { status, attempt, exit_code, fail_code }: ShownState): boolean {
-  if (status !== job.status) return true;
+function contradicts(job: Compared, { status, attempt, exit_code, fail_code, held_at }: ShownState): boolean {
+  // Each event of a held job says since when it is held.
+  if (status !== job.status || (held_at ?? null) !== job.heldAt) return true;
   // The fence of pending jobs is raised without an event of each, after a restore.
   const isRaised = job.status === "pending" && typeof attempt === "number" && job.attempt > attempt;
   if (attempt !== undefined && attempt !== job.attempt && !isRaised) return true;

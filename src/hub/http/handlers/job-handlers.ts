@@ -3,7 +3,7 @@ import type { jobRoutes } from "../../../contract/routes/job-routes.ts";
 import type { SubmittedJob } from "../../../store/store.ts";
 import { bulkChange } from "../../use-cases/jobs/bulk-change.ts";
 import { countStates } from "../../use-cases/jobs/count-states.ts";
-import { cancelJob, retryJob } from "../../use-cases/jobs/end-jobs.ts";
+import { cancelJob, holdJob, resumeJob, retryJob } from "../../use-cases/jobs/end-jobs.ts";
 import { explainJob } from "../../use-cases/jobs/explain-job.ts";
 import { exportBundle } from "../../use-cases/jobs/export-bundle.ts";
 import { findComparedJob, findJob } from "../../use-cases/jobs/find-job.ts";
@@ -92,6 +92,16 @@ export const jobHandlers: Handlers<keyof typeof jobRoutes> = {
 
   async retryJob({ deps, identity, origin, params }) {
     const job = await retryJob(deps, { identity, origin, jobId: params.id });
+    return { status: 200, body: { id: job.id, status: job.status } };
+  },
+
+  async holdJob({ deps, identity, origin, params }) {
+    const job = await holdJob(deps, { identity, origin, jobId: params.id });
+    return { status: 200, body: { id: job.id, status: job.status } };
+  },
+
+  async resumeJob({ deps, identity, origin, params }) {
+    const job = await resumeJob(deps, { identity, origin, jobId: params.id });
     return { status: 200, body: { id: job.id, status: job.status } };
   },
 

@@ -19,7 +19,18 @@ export async function retryJob(deps: HubDeps, call: Call): Promise<JobBrief> {
   return change(deps, call, "retry");
 }
 
-async function change(deps: HubDeps, call: Call, act: "cancel" | "retry"): Promise<JobBrief> {
+/** Keeps a pending job from being claimed until somebody resumes it. */
+export async function holdJob(deps: HubDeps, call: Call): Promise<JobBrief> {
+  return change(deps, call, "hold");
+}
+
+export async function resumeJob(deps: HubDeps, call: Call): Promise<JobBrief> {
+  return change(deps, call, "resume");
+}
+
+type Act = "cancel" | "retry" | "hold" | "resume";
+
+async function change(deps: HubDeps, call: Call, act: Act): Promise<JobBrief> {
   await findJob(deps, { ...call, to: "change" });
   const asked = { jobId: call.jobId, change: { act } };
   const [answer] = await deps.store.changeJobs({

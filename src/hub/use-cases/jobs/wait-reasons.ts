@@ -39,9 +39,14 @@ const askMs = 10_000;
  * start.
  */
 export function waitReasons(waiting: Waiting): Reason[] {
-  return [locked(waiting), early(waiting), paused(waiting), overQuota(waiting), noWorker(waiting)].filter(
-    (reason) => reason !== null,
-  );
+  return [
+    locked(waiting),
+    held(waiting),
+    early(waiting),
+    paused(waiting),
+    overQuota(waiting),
+    noWorker(waiting),
+  ].filter((reason) => reason !== null);
 }
 
 /** The sentence for a job that nothing holds. */
@@ -57,6 +62,15 @@ function locked({ lockdown }: Waiting): Reason | null {
   return {
     code: "lockdown",
     text: `${what} is locked (${reason}); an administrator lifts it with \`${lift}\`.`,
+  };
+}
+
+function held({ job }: Waiting): Reason | null {
+  if (job.heldAt === null) return null;
+  const since = timeText(job.heldAt);
+  return {
+    code: "hold",
+    text: `Somebody has held it since ${since}; it waits until it is resumed with \`jobctl resume\`.`,
   };
 }
 

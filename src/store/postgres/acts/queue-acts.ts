@@ -67,8 +67,8 @@ export async function getQueuePosition(
 ): Promise<QueuePosition | null> {
   const waiting = await sql.first<Waiting>(
     `SELECT s.queue_id AS "queueId", s.rank, s.seq, j.type, j.tenant_id AS "tenantId"
-      FROM jobs j JOIN (SELECT queue_id, rank, seq FROM ready UNION ALL SELECT queue_id, rank, seq FROM delayed) AS s
-        USING (seq) WHERE j.id = $1`,
+      FROM jobs j JOIN (SELECT queue_id, rank, seq FROM ready UNION ALL SELECT queue_id, rank, seq FROM delayed
+        UNION ALL SELECT queue_id, rank, seq FROM held) AS s USING (seq) WHERE j.id = $1`,
     jobId,
   );
   if (waiting === null) return null;

@@ -1,12 +1,13 @@
 import { decideEffects, type Effects } from "../../../core/jobs/effects.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import { mayRunMore } from "../../../core/jobs/quota.ts";
+import { readinessOf } from "../../../core/readiness/readiness.ts";
 import { noteEffects } from "../../jobs/note-effects.ts";
 import { NoticeBuilder } from "../../jobs/notice-builder.ts";
 import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../../queues/deal-jobs.ts";
 import { isBetter, type Queue } from "../../queues/queue-book.ts";
 import type { ClaimInput, ClaimOutcome } from "../../store.ts";
-import { readKept, recordColumns, recordWidth } from "../jobs/job-row.ts";
+import { type Place, placeOf, readKept, recordColumns, recordWidth } from "../jobs/job-row.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 import type { KeptJob } from "../transaction/work.ts";
 import type { Reading } from "./claim-floors.ts";
@@ -141,7 +142,7 @@ async function readPages(tx: Transaction, wanted: Map<number, number>, reading: 
 type Dealt = {
   answers: ClaimAnswer[];
   changes: { kept: KeptJob; effects: Effects; isLease: boolean }[];
-  delayed: KeptJob[];
+  delayed: { kept: KeptJob; place: Place }[];
   /** Queues of which more has to be read, and how much at least. */
   short: Map<number, number>;
 };
@@ -186,7 +187,10 @@ function deal(
         dealt.changes.push({ kept, effects: outcome.effects, isLease: change.act === "claim" });
         return outcome.effects.after;
       },
-      delay: (job) => dealt.delayed.push(pages.bySeq.get(job.seq)!),
+      delay: (job) => {
+        const place = placeOf(job, readinessOf(job, claim.rules.nowMs));
+        dealt.delayed.push({ kept: pages.bySeq.get(job.seq)!, place });
+      },
       nextTurn: () => shared.nextTurn(),
     },
     claim,
@@ -243,5 +247,5 @@ function keep(tx: Transaction, { changes, delayed }: Dealt, onLeased: (job: JobR
       if (max_running !== undefined && !tx.isExact) work.limit(tenantId, { active: max_running });
     }
   });
-  for (const kept of delayed) work.put(kept, { ...kept, place: "delayed" });
+  for (const { kept, place } of delayed) work.put(kept, { ...kept, place });
 }

@@ -34,7 +34,7 @@ export async function recallJobs(
 /** Raises the fence of jobs that no worker holds, so that no future attempt has the number of an earlier one. */
 export async function raiseAttempts(tx: Transaction, { by }: { by: number }): Promise<{ raised: number }> {
   let raised = 0;
-  for (const place of ["ready", "delayed"])
+  for (const place of ["ready", "delayed", "held"])
     raised += await tx.sql.run(`UPDATE ${place} SET attempt = attempt + $1::int`, by);
   return { raised };
 }

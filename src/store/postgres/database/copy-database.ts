@@ -168,7 +168,7 @@ class PostgresCopy implements DatabaseCopy {
       setMove(this.#sql, null),
     ]);
     // A table that was filled in bulk is unknown to the planner until somebody looks at it.
-    await this.#sql.script("ANALYZE jobs, ready, delayed, active, ended, events, audit_seals");
+    await this.#sql.script("ANALYZE jobs, ready, delayed, held, active, ended, events, audit_seals");
   }
 
   close(): Promise<void> {

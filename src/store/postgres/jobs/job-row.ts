@@ -1,12 +1,12 @@
 // Rows of jobs: in which tables they are, and how they become records. Why: ADR 0080, ADR 0091.
-import type { Readiness } from "../../../core/jobs/effects.ts";
 import { isActive, type JobRecord } from "../../../core/jobs/job.ts";
+import type { Readiness } from "../../../core/readiness/readiness.ts";
 import { columnOf, type StoredField } from "../../jobs/job-columns.ts";
 import { type RecordRow, readRecord, recordFields } from "../../jobs/stored-record.ts";
 import type { KeptJob } from "../transaction/work.ts";
 
 /** The tables that say how far a job is. */
-export const places = ["active", "ready", "delayed", "ended"] as const;
+export const places = ["active", "ready", "delayed", "held", "ended"] as const;
 export type Place = (typeof places)[number];
 
 /** What is written once, in `jobs`. */
@@ -86,5 +86,6 @@ export function readKept(row: RecordRow, place: Place): KeptJob {
 export function placeOf(job: JobRecord, readiness: Readiness): Place {
   if (readiness === "now") return "ready";
   if (readiness === "later") return "delayed";
+  if (readiness === "held") return "held";
   return isActive(job.status) ? "active" : "ended";
 }

@@ -10,7 +10,7 @@ const dueIn = (place: string): string =>
   `(SELECT seq, due_at FROM ${place} WHERE due_at <= $1 ORDER BY due_at LIMIT $2)`;
 
 const dueText = `SELECT j.id FROM (
-    ${dueIn("active")} UNION ALL ${dueIn("ready")} UNION ALL ${dueIn("delayed")}
+    ${dueIn("active")} UNION ALL ${dueIn("ready")} UNION ALL ${dueIn("delayed")} UNION ALL ${dueIn("held")}
   ) AS due JOIN jobs j USING (seq) ORDER BY due.due_at LIMIT $2`;
 
 /** Ends what is due: jobs that are expired, timed out, lost or abandoned. Why: ADR 0083. */
@@ -52,7 +52,7 @@ export async function graceLeases(
     const { dueAt: due, ...times } = graced(kept.job, input);
     tx.work.put(kept, { ...kept, job: { ...kept.job, ...times }, dueAt: due });
   }
-  for (const place of ["ready", "delayed"])
+  for (const place of ["ready", "delayed", "held"])
     tx.send(
       `UPDATE ${place} SET created_at = $1::bigint, due_at = due_at - (created_at - $1::bigint),
           run_at = CASE WHEN run_at = created_at THEN $1::bigint ELSE run_at END

@@ -23,7 +23,7 @@ export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): P
   await tx.sql.run(lockAllWorkersText);
   let shifted = 0;
   // Exactly the jobs that a worker holds and those that may not wait for ever.
-  for (const place of ["active", "ready", "delayed"]) {
+  for (const place of ["active", "ready", "delayed", "held"]) {
     await tx.sql.run(`SELECT 1 FROM ${place} WHERE due_at IS NOT NULL ORDER BY seq FOR UPDATE`);
     shifted += await tx.sql.run(
       `UPDATE ${place} SET ${[...moved, movedRunAt].join(", ")} WHERE due_at IS NOT NULL`,
@@ -31,7 +31,8 @@ export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): P
     );
   }
   // After an attempt, run_at is the end of the delay before the next one.
-  tx.send("UPDATE delayed SET run_at = run_at + $1::bigint WHERE attempt > 0", byMs);
+  for (const place of ["delayed", "held"])
+    tx.send(`UPDATE ${place} SET run_at = run_at + $1::bigint WHERE attempt > 0`, byMs);
   tx.send(
     "UPDATE workers SET last_heartbeat = last_heartbeat + $1::bigint, paused_until = paused_until + $1::bigint",
     byMs,

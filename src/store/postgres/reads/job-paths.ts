@@ -48,7 +48,7 @@ function idPaths(idPart: string, conditions: Conditions): Path[] {
 }
 
 const placesOf: Record<Exclude<JobState, "completed">, Place[]> = {
-  pending: ["ready", "delayed"],
+  pending: ["ready", "delayed", "held"],
   assigned: ["active"],
   running: ["active"],
   failed: ["ended"],

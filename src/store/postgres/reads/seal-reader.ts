@@ -25,7 +25,7 @@ const jobsText = `SELECT j.id, j.tenant_id AS "tenantId", j.user_id AS "userId",
     s.fail_detail AS "failDetail"`;
 
 const comparedColumns = `, s.attempt, s.exit_code AS "exitCode", s.result, s.partial_result AS "partialResult", s.isolation,
-    s.receipt, s.created_at AS "createdAt", ${newestText}`;
+    s.receipt, s.created_at AS "createdAt", s.held_at AS "heldAt", ${newestText}`;
 
 const jobsFrom = ` FROM ${recordFrom("job_states")}`;
 

@@ -14,7 +14,8 @@ export function checkState(
   const end = findTimelineEnd(sources, entry);
   if (end.state !== "read") return end.state;
   if (end.shown === null) return "genuine";
-  const { status, attempt } = end.shown;
-  const isRight = status === "pending" && typeof attempt === "number" && entry.record.attempt >= attempt;
+  const { status, attempt, held_at } = end.shown;
+  const isFenced = typeof attempt === "number" && entry.record.attempt >= attempt;
+  const isRight = status === "pending" && isFenced && (held_at ?? null) === entry.record.heldAt;
   return isRight ? "genuine" : "forged";
 }

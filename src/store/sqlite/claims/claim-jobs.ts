@@ -1,4 +1,5 @@
 import type { JobRecord } from "../../../core/jobs/job.ts";
+import { readinessOf } from "../../../core/readiness/readiness.ts";
 import { getLockdown, listLockedTenants } from "../../acts/lockdown-acts.ts";
 import { Candidates, promotedMax } from "../../queues/claim-candidates.ts";
 import { dealJobs, type SealedJob, type TenantInLine, type TenantJobs } from "../../queues/deal-jobs.ts";
@@ -8,7 +9,7 @@ import { driveAct } from "../acts/drive-act.ts";
 import type { Context } from "../context.ts";
 import { isDamage } from "../database/sqlite-error.ts";
 import { checkDocument } from "../jobs/check-document.ts";
-import type { JobEntry } from "../jobs/job-entry.ts";
+import { type JobEntry, readyOf } from "../jobs/job-entry.ts";
 import { findEntry } from "../jobs/load-entry.ts";
 import { writeJob } from "../jobs/write-job.ts";
 import { checkState } from "./check-state.ts";
@@ -48,7 +49,7 @@ export function leaseJobs(
         if (change.act === "claim") onLeased(answer.job);
         return answer.job;
       },
-      delay: (job) => delay(context, job),
+      delay: (job) => delay(context, job, rules.nowMs),
       nextTurn: () => tallies.add("turn", 1),
       served: (tenant) => context.turns.set(tenant.id, tenant.turn),
     },
@@ -117,11 +118,11 @@ function passOver(context: Context, seq: number, priority: number, queues: Tenan
   for (const queue of queues) context.windows.remove(queue, { seq, priority });
 }
 
-/** A job that seemed to be due is not, because the clock was set back. */
-function delay(context: Context, { seq }: JobRecord): void {
+/** A job that seemed to be claimable is not: the clock was set back, or its row is wrong. */
+function delay(context: Context, { seq }: JobRecord, nowMs: number): void {
   const entry = findEntry(context, seq)!;
   const queue = context.book.byId(entry.queueId);
   if (queue !== undefined) context.windows.remove(queue, entry.record);
-  context.jobs.put({ ...entry, ready: 0 });
+  context.jobs.put({ ...entry, ready: readyOf[readinessOf(entry.record, nowMs)] });
   context.nextRunAt = undefined;
 }

@@ -59,7 +59,7 @@ function writeJob(target: Target, row: CopyRow): void {
     at: { frame, place },
     lineAt: null,
     receiptAt: receipt === null ? null : { frame, place: receipt },
-    ready: readyOf(row),
+    ready: readyIn(row),
     dueAt: row["due_at"] as number | null,
     eventFrames: takeEventFrames(sql, record.id),
     isStored: false,
@@ -98,8 +98,8 @@ export function soundNumber(value: number): number {
   return Number.isSafeInteger(value) && value >= 0 && value < 2 ** 48 ? value : 0;
 }
 
-function readyOf({ place }: CopyRow): 0 | 1 | null {
-  return place === "ready" ? 1 : place === "delayed" ? 0 : null;
+function readyIn({ place }: CopyRow): JobEntry["ready"] {
+  return place === "ready" ? 1 : place === "delayed" ? 0 : place === "held" ? 2 : null;
 }
 
 /** A history that cannot be read is kept as it is, so that readers are still told. */
@@ -185,7 +185,9 @@ function columnsOf(record: JobRecord, row: RowValues): CopyRow {
   return copied;
 }
 
+const waitingPlaces = ["delayed", "ready", "held"] as const;
+
 function placeOf(status: JobRecord["status"], ready: JobEntry["ready"]): string {
-  if (ready !== null) return ready === 1 ? "ready" : "delayed";
+  if (ready !== null) return waitingPlaces[ready];
   return isActive(status) ? "active" : "ended";
 }

@@ -19,7 +19,7 @@ const step = (after: number, sql: string) => ({
 const later = [
   ...steps,
   step(1, "CREATE TABLE labels (job_seq INTEGER PRIMARY KEY) STRICT"),
-  step(2, "ALTER TABLE jobs ADD COLUMN held_at INTEGER; INSERT INTO labels VALUES (7)"),
+  step(2, "ALTER TABLE jobs ADD COLUMN shelf INTEGER; INSERT INTO labels VALUES (7)"),
 ];
 
 let folder: string;
@@ -41,7 +41,7 @@ test("takes the steps that it lacks, in their order, and no step twice", () => {
   expect(migrate(sql, () => {}, later)).toBe(newest + 2);
   expect(schemaVersion(sql)).toBe(newest + 2);
   expect(sql.all("SELECT * FROM labels")).toEqual([{ job_seq: 7 }]);
-  expect(sql.all("SELECT held_at FROM jobs")).toEqual([]);
+  expect(sql.all("SELECT shelf FROM jobs")).toEqual([]);
 });
 
 test("is as it was when the program ends before the commit, and complete after the next start", () => {

@@ -1,8 +1,17 @@
 import { type JobRecord, jobStates } from "../../../core/jobs/job.ts";
+import type { Readiness } from "../../../core/readiness/readiness.ts";
 import type { SqlValue } from "../database/connection.ts";
 
 /** Where something of a job is: the frame, and its place among the others of the same payload. Why: ADR 0116. */
 export type Place = { frame: number; place: number };
+
+/** How a pending job waits, in its row: for its time, for a worker, or for a person who holds it. */
+type Ready = 0 | 1 | 2;
+
+export const readyOf = { now: 1, later: 0, held: 2, never: null } as const satisfies Record<
+  Readiness,
+  Ready | null
+>;
 
 /** A job as memory holds it. Entries are never changed, only replaced, so that an act can be undone. */
 export type JobEntry = {
@@ -13,7 +22,7 @@ export type JobEntry = {
   readonly at: Place;
   readonly lineAt: Place | null;
   readonly receiptAt: Place | null;
-  readonly ready: 0 | 1 | null;
+  readonly ready: Ready | null;
   readonly dueAt: number | null;
   /** The frames with its events, separated by commas. */
   readonly eventFrames: string;
@@ -77,6 +86,7 @@ export const rowColumns = [
   "output_files",
   "result_key",
   "partial_result",
+  "held_at",
 ] as const;
 
 /** How many of them a row of a job has that was never claimed. */
@@ -147,6 +157,7 @@ function addRare(row: RowValues, { record: job, lineAt }: JobEntry): void {
     job.outputFiles,
     job.resultKey,
     job.partialResult,
+    job.heldAt,
   );
 }
 
@@ -167,6 +178,7 @@ export function isPlain({ record: job, lineAt }: JobEntry): boolean {
     job.outputFiles === null &&
     job.resultKey === null &&
     job.partialResult === null &&
+    job.heldAt === null &&
     isEmpty(job.retryCounts)
   );
 }

@@ -1,6 +1,6 @@
 import type { Effects } from "../../../core/jobs/effects.ts";
 import type { Context } from "../context.ts";
-import type { JobEntry, Place } from "./job-entry.ts";
+import { type JobEntry, type Place, readyOf } from "./job-entry.ts";
 
 /** A job as it is in memory once it is submitted, and again after a replay of its frame. Why: ADR 0116. */
 export function newEntry(
@@ -15,7 +15,7 @@ export function newEntry(
     at,
     lineAt: null,
     receiptAt: null,
-    ready: readiness === "now" ? 1 : 0,
+    ready: readyOf[readiness],
     dueAt,
     eventFrames: String(at.frame),
     isStored: false,

@@ -53,7 +53,7 @@ export function readEntry(
       at,
       lineAt,
       receiptAt,
-      ready: row[indexOf.ready] as 0 | 1 | null,
+      ready: row[indexOf.ready] as JobEntry["ready"],
       dueAt: row[indexOf.due_at] as number | null,
       eventFrames: row[indexOf.event_frames] as string,
       isStored: true,
@@ -167,6 +167,7 @@ function recordOf(row: RowValues, names: RowNames, line: OnlyInLine): JobRecord 
     failHistory: parsed(row[indexOf.fail_history], "[]") ?? [],
     eventCount: values[indexOf.event_count]!,
     terms: line.terms,
+    heldAt: values[indexOf.held_at] ?? null,
   };
 }
 

@@ -86,7 +86,7 @@ export function shiftTimes(context: Context, { byMs }: { byMs: number }): { shif
     byMs,
   );
   // After an attempt, run_at is the end of the delay before the next one.
-  context.sql.run("UPDATE jobs SET run_at = run_at + ? WHERE ready = 0 AND attempt > 0", byMs);
+  context.sql.run("UPDATE jobs SET run_at = run_at + ? WHERE ready IN (0, 2) AND attempt > 0", byMs);
   context.sql.run(
     "UPDATE workers SET last_heartbeat = last_heartbeat + ?1, paused_until = paused_until + ?1",
     byMs,

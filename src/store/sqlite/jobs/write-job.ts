@@ -9,7 +9,7 @@ import type { Context } from "../context.ts";
 import { countJob } from "../counts/count-job.ts";
 import { appendEvent } from "../log/append-event.ts";
 import { addEventFrame } from "../log/event-frames.ts";
-import { isNew, type JobEntry } from "./job-entry.ts";
+import { isNew, type JobEntry, readyOf } from "./job-entry.ts";
 import { changeBeside } from "./keep-beside.ts";
 import { settleObjects } from "./settle-objects.ts";
 
@@ -17,8 +17,6 @@ import { settleObjects } from "./settle-objects.ts";
 export type WriteAnswer =
   | ((Extract<Outcome, { kind: "refused" | "duplicate" }> | { kind: "moved" }) & { job: JobRecord })
   | { kind: "unknown" };
-
-const readyOf = { now: 1, later: 0, never: null } as const;
 
 /** The only way to change a job: ask the rules, and put what follows into memory and into the frame of the group. */
 export function writeJob(context: Context, entry: JobEntry, change: Change, how: ChangeContext): WriteAnswer {
