@@ -1,5 +1,6 @@
 /** The entry point of the client: `import { Writ } from "writ/client"`. */
 export { defineJob, type JobDefinition, type StandardSchema } from "../contract/define-job.ts";
+export type { LaneView as Lane } from "../contract/shapes/lane-shapes.ts";
 export { type ErrorCode, WritError } from "../core/errors.ts";
 export { isOver, type JobStatus as RpcJob } from "../core/jobs/job-status.ts";
 export { type GrpcState as RpcState, grpcStates as rpcStates } from "../core/jobs/state-names.ts";

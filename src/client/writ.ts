@@ -1,6 +1,8 @@
 import { checkValue, type JobDefinition } from "../contract/define-job.ts";
 import { adminRoutes } from "../contract/routes/admin-routes.ts";
 import { jobRoutes } from "../contract/routes/job-routes.ts";
+import { laneRoutes } from "../contract/routes/lane-routes.ts";
+import type { LaneView as Lane } from "../contract/shapes/lane-shapes.ts";
 import type { ReceiptView } from "../contract/shapes/trust-view-shapes.ts";
 import { checkOptions, type OptionNames } from "../runtime/check-options.ts";
 import { Files } from "./files/files.ts";
@@ -176,6 +178,16 @@ export class Writ extends HubClient {
 
   async retry(id: string): Promise<Accepted> {
     return (await this.#hub.call(jobRoutes.retryJob, { params: { id } })).body;
+  }
+
+  /** The lanes that jobs name now, with what fills them, by tenant and name, read page by page. */
+  async *lanes(): AsyncGenerator<Lane> {
+    let cursor: string | undefined;
+    do {
+      const { body, header } = await this.#hub.call(laneRoutes.listLanes, { query: { cursor } });
+      yield* body;
+      cursor = header("x-next-cursor");
+    } while (cursor !== undefined);
   }
 
   /** No worker is given a held job until it is resumed. Only a pending job can be held. */

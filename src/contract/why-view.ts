@@ -10,6 +10,8 @@ export const waitCodes = [
   "run_at",
   "retry",
   "paused",
+  "lane",
+  "rate",
   "max_running",
   "no_worker",
   "no_fitting_worker",

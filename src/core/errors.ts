@@ -29,6 +29,7 @@ export const errorTable = {
   LEASE_LOST: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   CANCELLED: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   RESULT_CONFLICT: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
+  LANE_DIFFERS: { http: 409, grpc: "FAILED_PRECONDITION", exit: 1, retryable: false },
   IDEMPOTENCY_MISMATCH: { http: 409, grpc: "ALREADY_EXISTS", exit: 1, retryable: false },
   UNIQUE_HELD: { http: 409, grpc: "ALREADY_EXISTS", exit: 1, retryable: false },
   OUTPUT_REMOVED: { http: 410, grpc: "NOT_FOUND", exit: 4, retryable: false },

@@ -110,6 +110,8 @@ const actKinds = {
   listOrders: "read",
   listOrdersAhead: "read",
   listOccurrences: "read",
+  listLanes: "read",
+  getLanes: "read",
   readStatistics: "read",
 } as const satisfies Record<ActName, "write" | "ordered" | "read">;
 

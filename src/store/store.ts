@@ -7,11 +7,13 @@ import type { ChangeRules } from "../core/jobs/outcome.ts";
 import type { WorkerFacts } from "../core/jobs/queue-key.ts";
 import type { Quota } from "../core/jobs/quota.ts";
 import type { SmallOutput } from "../core/jobs/small-output.ts";
+import type { LaneNumbers } from "../core/lanes/lane.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { AuditStore } from "./audit-store.ts";
 import type { EventStore } from "./event-store.ts";
 import type { DamagedPart } from "./jobs/find-damage.ts";
 import type { JobFilter, JobIdPage, JobPage } from "./jobs/job-list.ts";
+import type { LaneStore } from "./lane-store.ts";
 import type { ObjectStore } from "./object-store.ts";
 import type { OrderStore } from "./order-store.ts";
 import type { DroppedSizes, OutputStore } from "./output-store.ts";
@@ -40,6 +42,7 @@ export type Store = AccessStore &
   EventStore &
   ObjectStore &
   OrderStore &
+  LaneStore &
   OutputStore &
   ResponseStore &
   StatisticsStore &
@@ -165,7 +168,9 @@ export type SubmitOutcome =
   /** Another user's job has the unique key. */
   | { kind: "unique_held"; index: number }
   | { kind: "over_quota"; pending: number; maxPending: number }
-  | { kind: "too_many_queues"; waiting: number; maxQueues: number };
+  | { kind: "too_many_queues"; waiting: number; maxQueues: number }
+  /** Another user's job has made the lane, with these numbers. */
+  | { kind: "lane_differs"; index: number; lane: LaneNumbers & { name: string } };
 
 export type ClaimInput = {
   workerId: string;

@@ -29,7 +29,12 @@ async function withOrder(scene: Scene, act: Act): Promise<Act> {
   return act;
 }
 
-/** Schedules, webhooks and hooks. */
+async function withLane(scene: Scene, act: Act): Promise<Act> {
+  await scene.submitAndStart({ terms: '{"lanes":[{"max_running":1,"name":"one"}]}' });
+  return act;
+}
+
+/** Schedules, webhooks and hooks, and what is told about lanes. */
 export const orderScenes = {
   putOrder: {
     differsAgain: "it has another revision now: the caller reads it, and finds what it wanted",
@@ -79,5 +84,12 @@ export const orderScenes = {
   },
   listOccurrences: {
     prepare: (scene) => withOrder(scene, (store) => store.listOccurrences({ orderId: "o1", limit: 9 })),
+  },
+  listLanes: {
+    prepare: (scene) =>
+      withLane(scene, (store) => store.listLanes({ tenantId: null, after: null, limit: 9 })),
+  },
+  getLanes: {
+    prepare: (scene) => withLane(scene, (store) => store.getLanes({ tenantId: "acme", names: ["one"] })),
   },
 } satisfies Record<string, ActScene>;

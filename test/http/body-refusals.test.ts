@@ -206,6 +206,7 @@ test.each([
   ["priority", [-1, 11, 5.5, "5"]],
   ["max_attempts", [0, 101]],
   ["retry", [3, "twice", []]],
+  ["lanes", [{}, "stripe", []]],
   ["delay_ms", [-1, 0.5, 1e12]],
   ["run_at", [-1, 8_640_000_000_000_001, 2 ** 53]],
   ["type", ["", "a b", "a/b", "a".repeat(101), "é"]],

@@ -87,6 +87,10 @@ export const examples: Record<RouteName, (world: World) => Promise<Example>> = {
     token: tokens.alice,
     query: { limit: "10", cursor: "acme/a", tenant: "acme" },
   }),
+  listLanes: async ({ tokens }) => ({
+    token: tokens.alice,
+    query: { limit: "10", cursor: "acme/a", tenant: "acme" },
+  }),
   removeSchedule: async (world) => ({
     token: world.tokens.alice,
     params: await aliceSchedule(world),
@@ -616,6 +620,7 @@ function fullSubmission(): Record<string, unknown> {
       debounce_sec: 10,
       max_wait_sec: 60,
     },
+    lanes: [{ name: "stripe", max_running: 5, rate: { limit: 100, period_sec: 60, burst: 10 } }],
     timeout_sec: 60,
     requires: { tags: ["gpu"], session: "s", cores: 2, ram_gb: 1.5 },
     limits: { cpu: "500m", memory: "64M", io: "low", pids: 10, network: "closed" },

@@ -98,6 +98,10 @@ export const jobctlShape: ProgramShape = {
       summary: "list and change hooks, which let other programs make jobs",
       load: () => import("./hooks/hooks.ts"),
     },
+    lanes: {
+      summary: "list the lanes (concurrency keys and rate limits) that jobs name, with what fills them",
+      load: () => import("./lanes/lanes.ts"),
+    },
     registry: {
       summary: "keep a job list for agents in terminals, without a hub",
       needs: "database",

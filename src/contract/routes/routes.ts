@@ -3,6 +3,7 @@ import { auditRoutes } from "./audit-routes.ts";
 import { fileRoutes } from "./file-routes.ts";
 import { hookRoutes } from "./hook-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
+import { laneRoutes } from "./lane-routes.ts";
 import { scheduleRoutes } from "./schedule-routes.ts";
 import { statisticsRoutes } from "./statistics-routes.ts";
 import { webhookRoutes } from "./webhook-routes.ts";
@@ -19,6 +20,7 @@ export const routes = {
   ...scheduleRoutes,
   ...webhookRoutes,
   ...hookRoutes,
+  ...laneRoutes,
 } as const;
 
 export type RouteName = keyof typeof routes;

@@ -77,6 +77,29 @@ const unique = z
   })
   .meta({ description: "A key that at most one job of the tenant has" });
 
+const laneNameAllowed = "must be 1 to 100 letters, digits, . _ - : or /, and not . or ..";
+const laneName = z
+  .string()
+  .regex(/^(?!\.{1,2}$)[A-Za-z0-9._:/-]{1,100}$/, laneNameAllowed)
+  .meta({ description: "A concurrency key: all jobs of the tenant that name it share its places" });
+
+const lane = z.strictObject({
+  name: laneName,
+  max_running: integer(1, 10_000).optional().meta({ description: "How many of its jobs may run at once" }),
+  rate: z
+    .strictObject({
+      limit: integer(1, 1_000_000),
+      period_sec: integer(1, 86_400, "seconds"),
+      burst: integer(1, 1_000_000)
+        .optional()
+        .meta({ description: "How many may start at once after a pause (default: 1)" }),
+    })
+    .optional()
+    .meta({ description: "How many of its jobs may start in a time" }),
+});
+
+const lanesMax = 3;
+
 export const termFields = {
   retry: retry.optional(),
   finish_within_sec: integer(1, yearSec, "seconds").optional().meta({
@@ -93,6 +116,9 @@ export const termFields = {
   keep_sec: integer(0, yearSec, "seconds").optional().meta({
     description:
       "Delete the job with its result and output this long after its end, instead of after the hub's retention; its receipt stays",
+  }),
+  lanes: z.array(lane).min(1).max(lanesMax).optional().meta({
+    description: "Concurrency keys and rate limits: the job starts when each of them has room",
   }),
 };
 
@@ -124,15 +150,30 @@ export const termViews = {
       max_wait_sec: z.int().optional(),
     })
     .optional(),
+  lanes: z
+    .array(
+      z.looseObject({
+        name: z.string(),
+        max_running: z.int().optional(),
+        rate: z.looseObject({ limit: z.int(), period_sec: z.int(), burst: z.int().optional() }).optional(),
+      }),
+    )
+    .optional(),
 };
 
 type TermFields = z.infer<z.ZodObject<typeof termFields>>;
 
-export function termProblems({ retry, unique }: TermFields): { path: string; message: string }[] {
-  return [...retryProblems(retry), ...uniqueProblems(unique)];
+type Problem = { path: string; message: string };
+
+export function termProblems({ retry, unique, lanes }: TermFields): Problem[] {
+  return [
+    ...retryProblems(retry),
+    ...uniqueProblems(unique),
+    ...(lanes ?? []).flatMap((_, index) => laneProblems(lanes!, index)),
+  ];
 }
 
-function uniqueProblems(unique: TermFields["unique"]): { path: string; message: string }[] {
+function uniqueProblems(unique: TermFields["unique"]): Problem[] {
   if (unique === undefined) return [];
   const { until, window_sec, on_duplicate, debounce_sec, max_wait_sec } = unique;
   const isPostponing = on_duplicate === "postpone";
@@ -150,7 +191,19 @@ function uniqueProblems(unique: TermFields["unique"]): { path: string; message: 
     .map(([path, message]) => ({ path: `unique.${path}`, message: message! }));
 }
 
-function retryProblems(retry: TermFields["retry"]): { path: string; message: string }[] {
+function laneProblems(lanes: NonNullable<TermFields["lanes"]>, index: number): Problem[] {
+  const { name, max_running, rate } = lanes[index]!;
+  const path = `lanes[${index}]`;
+  if (max_running === undefined && rate === undefined)
+    return [{ path, message: "give max_running, rate, or both" }];
+  if (rate?.burst !== undefined && rate.burst > rate.limit)
+    return [{ path: `${path}.rate.burst`, message: "must not be above rate.limit" }];
+  if (lanes.findIndex((other) => other.name === name) < index)
+    return [{ path: `${path}.name`, message: `${name} is named twice` }];
+  return [];
+}
+
+function retryProblems(retry: TermFields["retry"]): Problem[] {
   if (retry === undefined) return [];
   if (retry.on !== undefined && retry.not_on !== undefined)
     return [{ path: "retry.not_on", message: "give retry.on or retry.not_on, not both" }];

@@ -1,3 +1,4 @@
+import type { LaneTerm } from "../lanes/lane.ts";
 import type { RetryPolicy } from "../retry/retry-policy.ts";
 import type { Unique } from "../unique/unique.ts";
 import type { JobRecord } from "./job.ts";
@@ -9,6 +10,7 @@ type Terms = {
   labels?: string[] | undefined;
   keep_sec?: number | undefined;
   unique?: Unique | undefined;
+  lanes?: LaneTerm[] | undefined;
 };
 
 export const termNames = [
@@ -17,6 +19,7 @@ export const termNames = [
   "labels",
   "keep_sec",
   "unique",
+  "lanes",
 ] as const satisfies (keyof Terms)[];
 
 const none: Terms = {};

@@ -3,6 +3,7 @@ import type { Store } from "../store.ts";
 import type { Act } from "./act.ts";
 import { advanceLogReader, finishMessage, getLogReader, listWatched, nextMessage } from "./alert-acts.ts";
 import type { ReadDriver, WriteDriver } from "./driver.ts";
+import { getLanes, listLanes } from "./lane-acts.ts";
 import {
   getLockdown,
   liftLockdown,
@@ -85,6 +86,8 @@ const coldReads = {
   listOrdersAhead,
   listOccurrences,
   getSpending,
+  listLanes,
+  getLanes,
 } satisfies ColdActs<ReadDriver>;
 
 export type ColdWrite = keyof typeof coldWrites;

@@ -100,6 +100,13 @@ export const copyParts: readonly CopyPart[] = [
   part("login_codes", "code_hash", "token_id expires_at"),
   part("standing_orders", "id", "kind tenant_id name user_id revision next_at place state seal"),
   part("order_occurrences", "order_id occurrence", "at outcome job_id ts revision"),
+  part(
+    "job_lanes",
+    "id",
+    "tenant_id name user_id max_running rate_limit period_sec burst active starts_us jobs opens_at",
+  ),
+  part("lane_places", "lane_id job_seq attempt", "job_id user_id until"),
+  part("lane_line", "job_seq lane_id", "stands queue_id rank"),
   part("log_readers", "name", "seq memory"),
   part("outbox", "id", "channel subject body data created_at due_at tries"),
   part("watched", "subject", "until"),

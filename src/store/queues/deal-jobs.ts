@@ -33,7 +33,7 @@ type ClaimDriver = {
   jobsOf(line: TenantInLine): TenantJobs;
   /** Writes one change; null if it was refused. */
   change(job: JobRecord, change: Change): JobRecord | null;
-  /** A job that seemed to be due is not, because the clock was set back. It waits again. */
+  /** A job that seemed to be claimable is not: the clock was set back, or a lane of it is full. It waits again. */
   delay(job: JobRecord): void;
   /** The number of the next turn, higher than all before. */
   nextTurn(): number;
@@ -41,7 +41,7 @@ type ClaimDriver = {
   served?(tenant: Tenant): void;
 };
 
-/** One claim refuses no more jobs than this, so that it never takes long. */
+/** One claim refuses or puts off no more jobs than this, so that it never takes long. */
 const refusedMax = 100;
 
 /**
@@ -50,7 +50,7 @@ const refusedMax = 100;
  */
 export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
   const { book } = driver;
-  const deal: Deal = { driver, input, claimed: [], refused: [], bytes: 0 };
+  const deal: Deal = { driver, input, claimed: [], refused: [], delayed: 0, bytes: 0 };
   const worker = { name: JSON.stringify(input.worker), facts: input.worker };
   const jobsOf = new Map<Tenant, TenantJobs>();
   const line = book.line(input.worker).filter(({ id }) => !driver.isLocked(id));
@@ -68,7 +68,7 @@ export function dealJobs(driver: ClaimDriver, input: ClaimInput): ClaimOutcome {
   return { claimed: deal.claimed, refused: deal.refused };
 }
 
-type Deal = ClaimOutcome & { driver: ClaimDriver; input: ClaimInput; bytes: number };
+type Deal = ClaimOutcome & { driver: ClaimDriver; input: ClaimInput; delayed: number; bytes: number };
 
 /** When its turn has come, because the queues of a tenant must cost other tenants nothing. */
 function openJobs({ book, jobsOf }: ClaimDriver, tenant: Tenant, worker: KindOfWorker): TenantJobs | null {
@@ -83,7 +83,7 @@ function wantsMore({ claimed, refused, input }: Deal): boolean {
 /** Leases the tenant's best job; `none` if there are no more, `full` if the next would make the response too large. */
 function takeBest(deal: Deal, jobs: TenantJobs): "taken" | "none" | "full" {
   const { driver, input } = deal;
-  while (deal.refused.length < refusedMax) {
+  while (deal.refused.length < refusedMax && deal.delayed < refusedMax) {
     const best = jobs.peek();
     if (best === null) return "none";
     if (!isGenuine(driver.macKey, best)) {
@@ -107,13 +107,15 @@ function isGenuine(macKey: Buffer, { job, document, mac, isFresh = false }: Seal
   return isFresh || (mac !== null && isSealed(macKey, job, document, mac));
 }
 
-/** False if the job is not due after all: it waits again, and the next one is tried. */
-function lease({ driver, input, claimed }: Deal, { job, document }: SealedJob): boolean {
+/** False if the job is not due after all, or a lane of it is full: it waits again, and the next one is tried. */
+function lease(deal: Deal, { job, document }: SealedJob): boolean {
+  const { driver, input, claimed } = deal;
   const leaseToken = tokenOfAttempt(input.leaseSecret, job.id, job.attempt + 1);
   const { workerId, leaseKeyId: keyId = null } = input;
   const leased = driver.change(job, { act: "claim", workerId, keyId, tokenHash: sha256Hex(leaseToken) });
   if (leased === null) {
     driver.delay(job);
+    deal.delayed++;
     const queue = driver.book.byKey(job.queueKey);
     if (queue !== undefined) driver.book.notReady(queue, job.seq);
     return false;

@@ -26,6 +26,7 @@ import {
   limitsOf,
 } from "../run/process-options.ts";
 import { commandKinds, describeRun, type RunFlags } from "./describe-run.ts";
+import { collectLane, laneHelp } from "./lane-option.ts";
 import { readJobFile, readJson } from "./read-json.ts";
 import { parseRetry, retryAllowed, retryHelp } from "./retry-option.ts";
 import { parseUnique, uniqueAllowed, uniqueHelp } from "./unique-option.ts";
@@ -39,6 +40,7 @@ type SubmitFlags = RunFlags &
     priority?: number;
     attempts?: number;
     retry?: JobInput["retry"];
+    lane?: JobInput["lanes"];
     within?: number;
     label?: string[];
     unique?: JobInput["unique"];
@@ -93,6 +95,7 @@ function addJobOptions(command: Command): Command {
       wholeNumber(1, 100),
     )
     .option("--retry <policy>", retryHelp, parsed(parseRetry, retryAllowed))
+    .option("--lane <lane>", laneHelp, collectLane)
     .option(
       "--timeout <time>",
       "stop each attempt after this time, such as 30s, 10m or 1h (default: 5m)",
@@ -216,6 +219,7 @@ async function describeJob(
     priority: flags.priority,
     max_attempts: flags.attempts,
     retry: flags.retry,
+    lanes: flags.lane,
     finish_within_sec: flags.within === undefined ? undefined : Math.ceil(flags.within / 1000),
     labels: flags.label,
     unique: flags.unique,

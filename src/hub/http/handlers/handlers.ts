@@ -5,6 +5,7 @@ import { fileHandlers } from "./file-handlers.ts";
 import { hookHandlers } from "./hook-handlers.ts";
 import { jobHandlers } from "./job-handlers.ts";
 import { keyHandlers } from "./key-handlers.ts";
+import { laneHandlers } from "./lane-handlers.ts";
 import { scheduleHandlers } from "./schedule-handlers.ts";
 import { statisticsHandlers } from "./statistics-handlers.ts";
 import { webhookHandlers } from "./webhook-handlers.ts";
@@ -22,4 +23,5 @@ export const handlers: Handlers = {
   ...scheduleHandlers,
   ...webhookHandlers,
   ...hookHandlers,
+  ...laneHandlers,
 };

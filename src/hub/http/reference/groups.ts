@@ -42,7 +42,7 @@ const groups: readonly Group[] = [
   {
     name: "Queues and quotas",
     description: "Waiting jobs by type, and how much a tenant may use.",
-    has: ({ path }) => /^\/(?:queues|quotas|tenants|stats)\b/.test(path),
+    has: ({ path }) => /^\/(?:queues|lanes|quotas|tenants|stats)\b/.test(path),
   },
   {
     name: "Tokens and sessions",

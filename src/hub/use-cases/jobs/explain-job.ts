@@ -1,5 +1,6 @@
 import type { WhyView } from "../../../contract/why-view.ts";
 import { isEnded, type JobRecord } from "../../../core/jobs/job.ts";
+import { lanesOf } from "../../../core/lanes/lane-move.ts";
 import type { StoredJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { judgeWorkers } from "./judge-workers.ts";
@@ -24,6 +25,7 @@ export async function explainJob(deps: HubDeps, { job, damaged }: StoredJob): Pr
     quota: await deps.quotas.get(job.tenantId),
     running: position.running,
     ahead: position.ahead,
+    lanes: await lanesAround(deps, job),
     workers: await judgeWorkers(deps, job),
   };
   const reasons = waitReasons(waiting);
@@ -89,6 +91,15 @@ function lastFailure({ status, failHistory }: JobRecord): WhyView["failure"] {
 
 function lastReason(job: JobRecord): string {
   return job.failHistory.at(-1)?.reason ?? "no reason was given";
+}
+
+/** As they are now; a job without lanes asks for none. */
+async function lanesAround({ store }: HubDeps, job: JobRecord): Promise<Waiting["lanes"]> {
+  const names = lanesOf(job).map(({ name }) => name);
+  if (names.length === 0) return [];
+  const lanes = await store.getLanes({ tenantId: job.tenantId, names });
+  const isOwn = ({ userId }: { userId: string }): boolean => userId === job.userId;
+  return lanes.map((lane) => ({ ...lane, holders: lane.holders.filter(isOwn) }));
 }
 
 async function lockdownOf({ store }: HubDeps, tenantId: string): Promise<Waiting["lockdown"]> {

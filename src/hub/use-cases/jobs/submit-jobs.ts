@@ -5,6 +5,7 @@ import { defaultTenant, type Identity } from "../../../core/identity.ts";
 import type { SubmitOutcome, SubmittedJob } from "../../../store/store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { traceSubmitted } from "../../services/trace-jobs.ts";
+import { laneNumbersView } from "../../views/lane-view.ts";
 import { checkRate } from "../access/check-rate.ts";
 import type { Defaulted } from "./build-document.ts";
 import { checkCommand } from "./command-policy.ts";
@@ -66,9 +67,17 @@ export async function submitJobs(
     });
     throw new WritError("UNIQUE_HELD", `${error}; choose another key`, { index: outcome.index });
   }
+  if (outcome.kind === "lane_differs") throw laneDiffers(outcome);
   const { message, details } = quotaRefusal(outcome);
   await deps.refusals.record({ ...refused, event: "QUOTA_EXCEEDED", details });
   throw new WritError("QUOTA_EXCEEDED", message, { retry_after_sec: 5 });
+}
+
+/** The numbers that hold are named, because the caller can give them and be accepted. */
+function laneDiffers({ index, lane }: Extract<SubmitOutcome, { kind: "lane_differs" }>): WritError {
+  const { name, ...numbers } = lane;
+  const message = `lanes: another user's job has made lane ${name} with other numbers; give the same ones, or use another name`;
+  return new WritError("LANE_DIFFERS", message, { index, name, ...laneNumbersView(numbers) });
 }
 
 type OverQuota = Extract<SubmitOutcome, { kind: "over_quota" | "too_many_queues" }>;

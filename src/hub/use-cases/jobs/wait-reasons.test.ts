@@ -15,6 +15,7 @@ function waiting(parts: Partial<Waiting> = {}): Waiting {
     quota: {},
     running: 0,
     ahead: 0,
+    lanes: [],
     workers: [worker],
     ...parts,
   };
@@ -36,6 +37,33 @@ test.each<[string, Partial<Waiting>, string, RegExp]>([
     /hub .*a leak.*--lift`/,
   ],
   ["its tenant is locked", { lockdown: { reason: "r", tenantId: "acme" } }, "lockdown", /--tenant acme`/],
+  [
+    "a lane of it is full",
+    {
+      lanes: [
+        { name: "stripe", maxRunning: 2, rate: null, active: 2, startsUs: 0, holders: [{ jobId: "j1" }] },
+      ],
+    },
+    "lane",
+    /stripe is full: its 2 places are taken, one by job j1/,
+  ],
+  [
+    "the rate of a lane is used up",
+    {
+      lanes: [
+        {
+          name: "mail",
+          maxRunning: null,
+          rate: { limit: 1, periodSec: 60, burst: 1 },
+          active: 0,
+          startsUs: (nowMs + 60_000) * 1000,
+          holders: [],
+        },
+      ],
+    },
+    "rate",
+    /mail starts 1 job in 60 s; it opens at/,
+  ],
   [
     "it is not due",
     { job: aJob("pending", { runAt: nowMs + 1 }) },

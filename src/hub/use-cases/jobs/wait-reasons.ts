@@ -2,6 +2,7 @@ import type { WaitCode } from "../../../contract/why-view.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import { mayRunMore, type Quota } from "../../../core/jobs/quota.ts";
 import { termsOf } from "../../../core/jobs/terms.ts";
+import { type LaneNumbers, type LaneState, rateOpensAt } from "../../../core/lanes/lane.ts";
 import { maxRetries, retriesUsed } from "../../../core/retry/retry-policy.ts";
 import { timeText } from "../../../core/text/time-text.ts";
 
@@ -25,6 +26,8 @@ export type Waiting = {
   /** How many jobs of its tenant are assigned or running. */
   running: number;
   ahead: number;
+  /** The lanes that it names, as they are. */
+  lanes: (LaneNumbers & LaneState & { name: string; holders: { jobId: string }[] })[];
   /** The workers, best fit first. */
   workers: JudgedWorker[];
 };
@@ -44,6 +47,7 @@ export function waitReasons(waiting: Waiting): Reason[] {
     held(waiting),
     early(waiting),
     paused(waiting),
+    ...fullLanes(waiting),
     overQuota(waiting),
     noWorker(waiting),
   ].filter((reason) => reason !== null);
@@ -105,6 +109,24 @@ function paused({ job, isPaused }: Waiting): Reason | null {
   if (!isPaused) return null;
   const text = `Type ${job.type} is paused; an administrator resumes it with \`writ queues resume ${job.type}\`.`;
   return { code: "paused", text };
+}
+
+function fullLanes({ lanes, nowMs }: Waiting): Reason[] {
+  return lanes.flatMap((lane): Reason[] => {
+    const { name, maxRunning, active, rate } = lane;
+    const opensAt = rateOpensAt(lane, nowMs);
+    if (maxRunning !== null && active >= maxRunning) {
+      const [first] = lane.holders;
+      const by = first === undefined ? "" : `, one by job ${first.jobId}`;
+      const places = maxRunning === 1 ? "its one place is" : `its ${maxRunning} places are`;
+      return [
+        { code: "lane", text: `Lane ${name} is full: ${places} taken${by}; it starts when one is free.` },
+      ];
+    }
+    if (rate === null || opensAt === null) return [];
+    const pace = `${rate.limit} ${rate.limit === 1 ? "job" : "jobs"} in ${rate.periodSec} s`;
+    return [{ code: "rate", text: `Lane ${name} starts ${pace}; it opens at ${timeText(opensAt)}.` }];
+  });
 }
 
 function overQuota({ job, quota, running }: Waiting): Reason | null {

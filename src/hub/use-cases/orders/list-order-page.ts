@@ -1,8 +1,8 @@
-import { invalidArgument } from "../../../core/errors.ts";
 import type { Identity } from "../../../core/identity.ts";
 import type { OrderKind, StandingOrder } from "../../../store/order-store.ts";
 import type { HubDeps } from "../../deps.ts";
 import { tenantOf } from "./find-order.ts";
+import { nameCursor, readNameCursor } from "./name-cursor.ts";
 
 const pageDefault = 200;
 
@@ -23,16 +23,8 @@ export async function listOrderPage(
     kind,
     tenantId: tenant === undefined ? identity.tenantId : tenantOf({ identity, tenant }),
     userId: identity.role === "user" ? identity.userId : null,
-    after: cursor === undefined ? null : readCursor(cursor),
+    after: cursor === undefined ? null : readNameCursor(cursor),
     limit,
   });
-  const last = orders.at(-1);
-  const next = orders.length < limit || last === undefined ? null : `${last.tenantId}/${last.name}`;
-  return { orders, next };
-}
-
-function readCursor(cursor: string): { tenantId: string; name: string } {
-  const at = cursor.indexOf("/");
-  if (at === -1) throw invalidArgument({ path: "cursor", message: "is not a cursor of this list" });
-  return { tenantId: cursor.slice(0, at), name: cursor.slice(at + 1) };
+  return { orders, next: orders.length < limit ? null : nameCursor(orders.at(-1)) };
 }

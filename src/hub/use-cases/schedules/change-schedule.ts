@@ -91,6 +91,11 @@ export async function runSchedule(deps: HubDeps, call: Call): Promise<string> {
       throw new WritError("QUOTA_EXCEEDED", "the tenant may have no more pending jobs now", {
         retry_after_sec: 5,
       });
+    if (outcome.kind === "lane_differs")
+      throw new WritError(
+        "LANE_DIFFERS",
+        `lanes: another user's job has made lane ${outcome.lane.name} with other numbers`,
+      );
     throw new WritError(
       "STATE_CONFLICT",
       `job ${schedule.last?.job_id} of the schedule has not ended; wait for it, or set overlap to allow`,

@@ -57,6 +57,7 @@ export async function leaseJobs(
       reading.walk(queueId);
       page.isFull = true;
     }
+    await tx.lanes.lock([...pages.bySeq.values()].map(({ job }) => job));
     const dealt = tx.inBook(() => dealAll(tx, claims, pages));
     if (dealt.short.size === 0 || round === roundsMax) {
       keep(tx, dealt, onLeased);
@@ -142,19 +143,20 @@ async function readPages(tx: Transaction, wanted: Map<number, number>, reading: 
 type Dealt = {
   answers: ClaimAnswer[];
   changes: { kept: KeptJob; effects: Effects; isLease: boolean }[];
-  delayed: { kept: KeptJob; place: Place }[];
+  delayed: { kept: KeptJob; place: Place; nowMs: number }[];
   /** Queues of which more has to be read, and how much at least. */
   short: Map<number, number>;
 };
 
 function dealAll(tx: Transaction, claims: ClaimInput[], pages: Pages): Dealt {
   const dealt: Dealt = { answers: [], changes: [], delayed: [], short: new Map() };
+  const mayStart = tx.lanes.deal();
   const taken = new Set<number>();
   // What this transaction has taken before is still in its place, as far as the database knows.
   for (const { job, place } of tx.work.jobs.values()) if (place !== "ready") taken.add(job.seq);
   for (const claim of claims) {
     try {
-      dealt.answers.push({ value: deal(tx, claim, { dealt, pages, taken }) });
+      dealt.answers.push({ value: deal(tx, claim, { dealt, pages, taken, mayStart }) });
     } catch (error) {
       dealt.answers.push({ error });
     }
@@ -162,12 +164,18 @@ function dealAll(tx: Transaction, claims: ClaimInput[], pages: Pages): Dealt {
   return dealt;
 }
 
-type Table = { dealt: Dealt; pages: Pages; taken: Set<number> };
+type Table = {
+  dealt: Dealt;
+  pages: Pages;
+  taken: Set<number>;
+  /** Whether the lanes of a job have places for it. */
+  mayStart(job: JobRecord, nowMs: number): boolean;
+};
 
 function deal(
   { shared, context }: Transaction,
   claim: ClaimInput,
-  { dealt, pages, taken }: Table,
+  { dealt, pages, taken, mayStart }: Table,
 ): ClaimOutcome {
   const { book } = shared;
   const locked = shared.refuseInLockdown(claim.worker.tenantId);
@@ -181,6 +189,7 @@ function deal(
       jobsOf: (line) => tenantJobs(line, { pages, taken, short: dealt.short, max: claim.max }),
       change: (job, change) => {
         const kept = pages.bySeq.get(job.seq)!;
+        if (change.act === "claim" && !mayStart(job, claim.rules.nowMs)) return null;
         const outcome = decideEffects(job, change, how);
         if (outcome.kind !== "moved") return null;
         noteEffects({ book, notice }, outcome.effects);
@@ -189,7 +198,7 @@ function deal(
       },
       delay: (job) => {
         const place = placeOf(job, readinessOf(job, claim.rules.nowMs));
-        dealt.delayed.push({ kept: pages.bySeq.get(job.seq)!, place });
+        dealt.delayed.push({ kept: pages.bySeq.get(job.seq)!, place, nowMs: claim.rules.nowMs });
       },
       nextTurn: () => shared.nextTurn(),
     },
@@ -238,7 +247,12 @@ function keep(tx: Transaction, { changes, delayed }: Dealt, onLeased: (job: JobR
   const { work, shared } = tx;
   tx.inBook(() => {
     for (const { kept, effects, isLease } of changes) {
-      tx.apply(kept, effects, kept.queueId);
+      const now = tx.apply(kept, effects, kept.queueId);
+      tx.lanes.note(kept, now, {
+        nowMs: effects.after.claimedAt ?? 0,
+        lingersUntil: null,
+        isAnnounced: false,
+      });
       if (!isLease) continue;
       onLeased(effects.after);
       const { tenantId } = effects.after;
@@ -247,5 +261,8 @@ function keep(tx: Transaction, { changes, delayed }: Dealt, onLeased: (job: JobR
       if (max_running !== undefined && !tx.isExact) work.limit(tenantId, { active: max_running });
     }
   });
-  for (const { kept, place } of delayed) work.put(kept, { ...kept, place });
+  for (const { kept, place, nowMs } of delayed) {
+    const now = work.put(kept, { ...kept, place });
+    tx.lanes.note(kept, now, { nowMs, lingersUntil: null, isAnnounced: false });
+  }
 }

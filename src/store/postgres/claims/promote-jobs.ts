@@ -18,8 +18,10 @@ export async function promoteJobs(
   { nowMs, limit }: { nowMs: number; limit: number },
 ): Promise<{ nextRunAt: number | null }> {
   notePromoted(tx, await promoteDue(tx.sql, nowMs, limit));
+  const opensAt = await tx.lanes.openDue({ nowMs, limit });
   const row = await tx.sql.first<{ at: number | null }>("SELECT min(run_at) AS at FROM delayed");
-  return { nextRunAt: row!.at };
+  const times = [row!.at, opensAt].filter((at) => at !== null);
+  return { nextRunAt: times.length === 0 ? null : Math.min(...times) };
 }
 
 export function promoteDue(sql: Connection, nowMs: number, limit: number): Promise<Promoted[]> {

@@ -195,6 +195,7 @@ class PostgresCopy implements DatabaseCopy {
 
 const identityColumns = [
   ["queues", "id"],
+  ["job_lanes", "id"],
   ["tokens", "number"],
   ["outbox", "id"],
 ] as const;

@@ -3,6 +3,7 @@ import { decideEffects } from "../../../core/jobs/effects.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import type { Outcome } from "../../../core/jobs/outcome.ts";
 import { largerStream, outputTooLargeText } from "../../../core/jobs/small-output.ts";
+import { lingersUntil } from "../../../core/lanes/lane-move.ts";
 import { briefOf } from "../../jobs/job-brief.ts";
 import type { ChangeAnswer, JobChange, ReceiptSignature, Store } from "../../store.ts";
 import { saveReceiptSignature } from "../log/receipt-signatures.ts";
@@ -83,6 +84,11 @@ export function writeJob(
   const outcome = decideEffects(kept.job, change, how);
   if (outcome.kind !== "moved") return { ...outcome, job: kept.job };
   const now = tx.apply(kept, outcome.effects, kept.queueId);
+  tx.lanes.note(kept, now, {
+    nowMs: how.rules.nowMs,
+    lingersUntil: lingersUntil(change.act, how.rules),
+    isAnnounced: outcome.effects.notices.isReady,
+  });
   jobs.set(now.job.id, now);
   settleObjects(tx, kept.job, now.job, change);
   return { kind: "moved", job: now.job };

@@ -1,3 +1,4 @@
+import { shiftLanes } from "../../acts/lane-rows.ts";
 import { lockAllWorkersText } from "../acts/worker-row.ts";
 import type { Transaction } from "../transaction/transaction.ts";
 
@@ -33,6 +34,7 @@ export async function shiftTimes(tx: Transaction, { byMs }: { byMs: number }): P
   // After an attempt, run_at is the end of the delay before the next one.
   for (const place of ["delayed", "held"])
     tx.send(`UPDATE ${place} SET run_at = run_at + $1::bigint WHERE attempt > 0`, byMs);
+  for (const text of shiftLanes) tx.send(text.replaceAll("?1", "$1::bigint"), byMs);
   tx.send(
     "UPDATE workers SET last_heartbeat = last_heartbeat + $1::bigint, paused_until = paused_until + $1::bigint",
     byMs,

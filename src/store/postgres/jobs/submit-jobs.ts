@@ -3,9 +3,12 @@ import { type JobRecord, type NewJob, newJobRecord } from "../../../core/jobs/jo
 import { parseQueueKey } from "../../../core/jobs/queue-key.ts";
 import { queuesAllowed } from "../../../core/jobs/quota.ts";
 import type { StoredFile } from "../../../core/storage-policy.ts";
+import { checkLanes } from "../../acts/check-lanes.ts";
+import type { LaneRow } from "../../acts/lane-rows.ts";
 import { sealJob } from "../../jobs/job-seal.ts";
 import { answerRepeat, type KnownJob, refusalByQuota } from "../../jobs/submit-rules.ts";
 import type { Store, SubmitOutcome } from "../../store.ts";
+import { driveAct } from "../acts/drive-act.ts";
 import { handOver } from "../claims/hand-over.ts";
 import { type Connection, toJson } from "../connection/connection.ts";
 import type { Answer } from "../transaction/answers.ts";
@@ -48,12 +51,31 @@ async function submitAll(
   await openQueues(tx, jobs);
   const holders = await lockHolders(tx, jobs);
   const group: Group = { known: new KnownJobs(rows), seqs: seqs.values(), rows: [], holders };
-  const answers = tx.inBook(() => inputs.map((input) => submitBatch(tx, input, group)));
+  const refused = await refusalsByLane(tx, inputs, group.known);
+  const answers = tx.inBook(() => inputs.map((input) => refused.get(input) ?? submitBatch(tx, input, group)));
   if (tx.work.jobs.size > 0 && tx.shared.parked.isWaiting) {
+    await tx.lanes.settle();
     tx.sql.together(() => tx.writeJobs(group.rows));
     await handOver(tx, Math.max(...jobs.map(({ createdAt }) => createdAt)));
   } else tx.newRows = group.rows;
   return answers;
+}
+
+/** Jobs that exist are answered as before, whatever their lanes are now. */
+async function refusalsByLane(
+  tx: Transaction,
+  inputs: SubmitInput[],
+  known: KnownJobs,
+): Promise<Map<SubmitInput, SubmitOutcome>> {
+  const refused = new Map<SubmitInput, SubmitOutcome>();
+  const drafts: LaneRow[] = [];
+  const isNew = (job: NewJob) => !known.isTaken(job);
+  for (const input of inputs) {
+    if (input.jobs.every(({ terms }) => terms === null)) continue;
+    const refusal = await driveAct(tx.sql, checkLanes(input.jobs, { drafts, isNew }));
+    if (refusal !== null) refused.set(input, refusal);
+  }
+  return refused;
 }
 
 type Group = {
@@ -130,8 +152,16 @@ function accept(tx: Transaction, job: NewJob, { origin }: SubmitInput, group: Gr
   if (rows.length === rowsSent) tx.sendStatement(insertJobs(rows.splice(0)));
   rows.push({ job: record, queueId: queue.id, isKeyChosen, document, mac, summary });
   if (job.inputs !== undefined) insertInputs(tx, record, job.inputs);
-  const kept = tx.apply(null, submitEffects(record, origin), queue.id);
-  if (record.terms !== null) holders.note(kept);
+  const effects = submitEffects(record, origin);
+  const kept = tx.apply(null, effects, queue.id);
+  if (record.terms !== null) {
+    holders.note(kept);
+    tx.lanes.note(null, kept, {
+      nowMs: job.createdAt,
+      lingersUntil: null,
+      isAnnounced: effects.notices.isReady,
+    });
+  }
   known.add(job);
 }
 

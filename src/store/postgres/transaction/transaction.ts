@@ -18,6 +18,7 @@ import {
   type SubmittedJob,
   updateStates,
 } from "./job-writes.ts";
+import { LanesOfTransaction } from "./lanes-of-transaction.ts";
 import { type JobWrite, type KeptJob, Work } from "./work.ts";
 
 /** What this store's transactions have in common. */
@@ -51,6 +52,8 @@ export class Transaction {
   readonly #sent: Promise<unknown>[] = [];
   readonly #afterwards: (() => void)[] = [];
   #changes: Promise<Changes | null> | null = null;
+  /** The lanes of the jobs that it changes. */
+  readonly lanes: LanesOfTransaction;
   lastSeq = 0;
   #reading: Reading | null = null;
 
@@ -63,6 +66,7 @@ export class Transaction {
     this.context = context;
     this.isExact = isExact;
     this.ended = ended;
+    this.lanes = new LanesOfTransaction(this);
   }
 
   get shared(): SharedState {
@@ -188,6 +192,7 @@ export class Transaction {
 
   /** Writes what is left, and the commit, in one write. Null for `finished` if nothing that others share has changed. */
   async commit(lane: LaneGroup | null): Promise<Finished | null> {
+    await this.lanes.settle();
     await this.resealJobs();
     const finish = this.work.finish(lane);
     const spending = this.work.spending();

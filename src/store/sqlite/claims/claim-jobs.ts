@@ -12,6 +12,7 @@ import { checkDocument } from "../jobs/check-document.ts";
 import { type JobEntry, readyOf } from "../jobs/job-entry.ts";
 import { findEntry } from "../jobs/load-entry.ts";
 import { writeJob } from "../jobs/write-job.ts";
+import { mayStartInLanes, settleLanesOf } from "../lanes/settle-job.ts";
 import { checkState } from "./check-state.ts";
 import { promoteDue } from "./promote-jobs.ts";
 import { reportDamagedFrame } from "./report-damage.ts";
@@ -44,6 +45,7 @@ export function leaseJobs(
       isLocked: (tenantId) => locked.has(tenantId),
       jobsOf: (place) => tenantJobs(context, place, input),
       change: (job, change) => {
+        if (change.act === "claim" && !mayStartInLanes(context, job, rules.nowMs)) return null;
         const answer = writeJob(context, findEntry(context, job.seq)!, change, { rules, origin });
         if (answer.kind !== "moved") return null;
         if (change.act === "claim") onLeased(answer.job);
@@ -123,6 +125,9 @@ function delay(context: Context, { seq }: JobRecord, nowMs: number): void {
   const entry = findEntry(context, seq)!;
   const queue = context.book.byId(entry.queueId);
   if (queue !== undefined) context.windows.remove(queue, entry.record);
-  context.jobs.put({ ...entry, ready: readyOf[readinessOf(entry.record, nowMs)] });
+  const { record } = entry;
+  context.jobs.put({ ...entry, ready: readyOf[readinessOf(record, nowMs)] });
   context.nextRunAt = undefined;
+  const wait = { queueId: entry.queueId, nowMs, lingersUntil: null, isAnnounced: false };
+  settleLanesOf(context, { before: record, after: record, ...wait });
 }

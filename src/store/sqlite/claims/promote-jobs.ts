@@ -1,6 +1,7 @@
 import type { Candidate } from "../../queues/queue-book.ts";
 import type { Context } from "../context.ts";
 import { writeRowsNow } from "../jobs/flush-rows.ts";
+import { openLanesOf } from "../lanes/settle-job.ts";
 
 /** Makes delayed jobs claimable once they are due; returns when the next one is due. Why: ADR 0116. */
 export function promoteJobs(
@@ -8,7 +9,8 @@ export function promoteJobs(
   input: { nowMs: number; limit: number },
 ): { nextRunAt: number | null } {
   promoteDue(context, input.nowMs, input.limit);
-  return { nextRunAt: nextRunAt(context) };
+  const times = [nextRunAt(context), openLanesOf(context, input)].filter((at) => at !== null);
+  return { nextRunAt: times.length === 0 ? null : Math.min(...times) };
 }
 
 export function promoteDue(context: Context, nowMs: number, limit: number): void {

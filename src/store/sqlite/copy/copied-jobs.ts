@@ -98,8 +98,9 @@ export function soundNumber(value: number): number {
   return Number.isSafeInteger(value) && value >= 0 && value < 2 ** 48 ? value : 0;
 }
 
-function readyIn({ place }: CopyRow): JobEntry["ready"] {
-  return place === "ready" ? 1 : place === "delayed" ? 0 : place === "held" ? 2 : null;
+function readyIn({ place, held_at }: CopyRow): JobEntry["ready"] {
+  if (place === "held") return held_at === null ? 3 : 2;
+  return place === "ready" ? 1 : place === "delayed" ? 0 : null;
 }
 
 /** A history that cannot be read is kept as it is, so that readers are still told. */
@@ -185,7 +186,7 @@ function columnsOf(record: JobRecord, row: RowValues): CopyRow {
   return copied;
 }
 
-const waitingPlaces = ["delayed", "ready", "held"] as const;
+const waitingPlaces = ["delayed", "ready", "held", "held"] as const;
 
 function placeOf(status: JobRecord["status"], ready: JobEntry["ready"]): string {
   if (ready !== null) return waitingPlaces[ready];

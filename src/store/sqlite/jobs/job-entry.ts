@@ -5,8 +5,8 @@ import type { SqlValue } from "../database/connection.ts";
 /** Where something of a job is: the frame, and its place among the others of the same payload. Why: ADR 0116. */
 export type Place = { frame: number; place: number };
 
-/** How a pending job waits, in its row: for its time, for a worker, or for a person who holds it. */
-type Ready = 0 | 1 | 2;
+/** How a pending job waits, in its row: for its time, a worker, a person who holds it, or a place in a lane. */
+export type Ready = 0 | 1 | 2 | 3;
 
 export const readyOf = { now: 1, later: 0, held: 2, never: null } as const satisfies Record<
   Readiness,

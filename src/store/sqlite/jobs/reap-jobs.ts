@@ -1,9 +1,12 @@
 import { dueAt, graced } from "../../../core/jobs/due.ts";
 import type { ChangeRules } from "../../../core/jobs/outcome.ts";
+import { shiftLanes } from "../../acts/lane-rows.ts";
 import type { RecallInput } from "../../store.ts";
+import { render } from "../acts/drive-act.ts";
 import type { Context } from "../context.ts";
 import { writeRowsNow } from "./flush-rows.ts";
-import { selectEntries } from "./load-entry.ts";
+import type { JobEntry } from "./job-entry.ts";
+import { findEntry, selectEntries } from "./load-entry.ts";
 import { writeJob } from "./write-job.ts";
 
 /** Ends what is due: jobs that are expired, timed out, lost or abandoned. Why: ADR 0007. */
@@ -18,9 +21,15 @@ export function reapJobs(
     const answer = writeJob(context, entry, { act: "due" }, { rules, origin: null });
     if (answer.kind === "moved") reaped++;
     // The due time was computed with another lease time; unless it is updated, it would block the jobs behind it.
-    else context.jobs.put({ ...entry, dueAt: dueAt(entry.record, rules.leaseMs) });
+    else noteDue(context, entry, rules.leaseMs);
   }
   return { reaped, more: due.length === limit };
+}
+
+/** The end of another job may have let it into a lane since it was selected. */
+function noteDue(context: Context, selected: JobEntry, leaseMs: number): void {
+  const entry = findEntry(context, selected.record.seq) ?? selected;
+  context.jobs.put({ ...entry, dueAt: dueAt(entry.record, leaseMs) });
 }
 
 /** Takes leases back without charging attempts. A lease without a recorded key may have been made with any key. */
@@ -86,7 +95,8 @@ export function shiftTimes(context: Context, { byMs }: { byMs: number }): { shif
     byMs,
   );
   // After an attempt, run_at is the end of the delay before the next one.
-  context.sql.run("UPDATE jobs SET run_at = run_at + ? WHERE ready IN (0, 2) AND attempt > 0", byMs);
+  context.sql.run("UPDATE jobs SET run_at = run_at + ? WHERE ready IN (0, 2, 3) AND attempt > 0", byMs);
+  for (const text of shiftLanes) context.sql.run(render(text), byMs);
   context.sql.run(
     "UPDATE workers SET last_heartbeat = last_heartbeat + ?1, paused_until = paused_until + ?1",
     byMs,

@@ -1,11 +1,15 @@
 import type { Origin } from "../../../core/events.ts";
 import { submitEffects } from "../../../core/jobs/effects.ts";
 import { type NewJob, newJobRecord } from "../../../core/jobs/job.ts";
+import { lanesOf } from "../../../core/lanes/lane-move.ts";
+import { checkLanes } from "../../acts/check-lanes.ts";
 import { RefusedAct } from "../../acts/refused-act.ts";
 import { answerRepeat, type KnownJob, refusalByQuota } from "../../jobs/submit-rules.ts";
 import type { SubmitOutcome } from "../../store.ts";
+import { driveAct } from "../acts/drive-act.ts";
 import { openQueue } from "../claims/queue-rows.ts";
 import type { Context } from "../context.ts";
+import { settleLanesOf } from "../lanes/settle-job.ts";
 import type { JobEntry } from "./job-entry.ts";
 import { keepBeside } from "./keep-beside.ts";
 import { findById, findEntry } from "./load-entry.ts";
@@ -21,6 +25,8 @@ export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome 
     findKnown(context, job) !== null || findHolder(context, job, job.createdAt) !== null;
   const refusal = refusalByQuota(context.book, input, isKnown);
   if (refusal !== null) return refusal;
+  const differs = refusalByLane(context, input);
+  if (differs !== null) return differs;
   const jobs = input.jobs.map((job, index) => {
     if (isFree(context, job)) {
       const met = meetHolder(context, job, { index, origin: input.origin });
@@ -34,6 +40,13 @@ export function submitJobs(context: Context, input: SubmitInput): SubmitOutcome 
     return answer.job;
   });
   return { kind: "accepted", jobs };
+}
+
+/** Jobs that exist are answered as before, whatever their lanes are now. */
+function refusalByLane(context: Context, { jobs }: SubmitInput): SubmitOutcome | null {
+  if (jobs.every((job) => lanesOf(job).length === 0)) return null;
+  const isNew = (job: NewJob) => isFree(context, job);
+  return driveAct(context.sql, checkLanes(jobs, { drafts: [], isNew }));
 }
 
 /** Found by the key that the producer chose, else by the id. Without either, it cannot be recognised. Why: ADR 0116. */
@@ -69,5 +82,14 @@ function accept(context: Context, job: NewJob, origin: Origin | null): void {
   context.jobs.put(newEntry(context, effects, { queueId: queue.id, at, document: job.document }));
   keepBeside(context, job, record.seq);
   applyEffects(context, queue.id, effects);
+  if (record.terms !== null)
+    settleLanesOf(context, {
+      before: null,
+      after: effects.after,
+      queueId: queue.id,
+      nowMs: job.createdAt,
+      lingersUntil: null,
+      isAnnounced: effects.notices.isReady,
+    });
   if (effects.readiness === "now") context.parked.noteReady(job.createdAt);
 }

@@ -3,10 +3,12 @@ import type { Change } from "../../../core/jobs/change.ts";
 import { type ChangeContext, decideEffects, type Effects } from "../../../core/jobs/effects.ts";
 import type { JobRecord } from "../../../core/jobs/job.ts";
 import type { Outcome } from "../../../core/jobs/outcome.ts";
+import { lingersUntil } from "../../../core/lanes/lane-move.ts";
 import { addSpendingText } from "../../acts/spending-acts.ts";
 import { noteEffects } from "../../jobs/note-effects.ts";
 import type { Context } from "../context.ts";
 import { countJob } from "../counts/count-job.ts";
+import { settleLanesOf } from "../lanes/settle-job.ts";
 import { appendEvent } from "../log/append-event.ts";
 import { addEventFrame } from "../log/event-frames.ts";
 import { isNew, type JobEntry, readyOf } from "./job-entry.ts";
@@ -37,7 +39,17 @@ export function writeJob(context: Context, entry: JobEntry, change: Change, how:
     document: isNew(after) ? entry.document : null,
   });
   applyEffects(context, entry.queueId, effects);
-  if (after.terms !== null) changeBeside(context, before, after);
+  if (after.terms !== null) {
+    changeBeside(context, before, after);
+    settleLanesOf(context, {
+      before,
+      after,
+      queueId: entry.queueId,
+      nowMs: how.rules.nowMs,
+      lingersUntil: lingersUntil(change.act, how.rules),
+      isAnnounced: effects.notices.isReady,
+    });
+  }
   settleObjects(context, before, after, change);
   return { kind: "moved", job: after };
 }

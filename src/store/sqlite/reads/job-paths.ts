@@ -56,7 +56,7 @@ function statePaths(context: PathContext, filter: JobFilter): Paths | null {
   const paths = [...states].flatMap((state) => {
     if (isUnsuccessful(state)) return [known.unsuccessful(state)];
     if (state !== "pending") return [known.held];
-    return isScheduled ? [known.delayed] : [known.claimable, known.delayed, known.onHold];
+    return isScheduled ? [known.delayed] : [known.claimable, known.delayed, known.onHold, known.inLine];
   });
   const isLong = [...states].some((state) => !isUnsuccessful(state) && !areFew(context, state, isScheduled));
   return isLong ? null : { paths: [...new Set(paths)], values: [] };
@@ -125,6 +125,7 @@ const known = {
   /** Those that claims, the scheduler and the reaper use. */
   claimable: { from: "jobs INDEXED BY jobs_claimable", fixed: "ready = 1" },
   delayed: { from: "jobs INDEXED BY jobs_delayed", fixed: "ready = 0" },
+  inLine: { from: "jobs INDEXED BY jobs_in_line", fixed: "ready = 3" },
   onHold: { from: "jobs INDEXED BY jobs_on_hold", fixed: "ready = 2" },
   held: { from: "jobs INDEXED BY jobs_due", fixed: "due_at IS NOT NULL" },
   /** With the values of these numbers: a tenant and a user. */
