@@ -138,6 +138,52 @@ test("BullMQ: a paused queue gives no job, until it is resumed", async () => {
   expect(await hub.jobs("mail")).toMatchObject([{ status: "completed" }]);
 });
 
+test.each([
+  [bullmq, 5],
+  [pgBoss, 60],
+])("%s: a duplicate is answered with the job that stands, and none is made", async (page, waitSec) => {
+  const { hub, run } = hubWith({ mode: "manual" });
+  await run(page, "unique");
+  await run(page, "unique");
+  const jobs = await hub.jobs("index");
+  expect(jobs.map(({ params }) => params)).toEqual([{ id: 7 }, { id: 8 }, { id: 9 }]);
+  expect(jobs[2]!.run_at).toBe(hub.now + waitSec * 1_000);
+  // The window is over, and the debounced job can start.
+  await hub.advance(`${waitSec}s`);
+  await run(page, "unique");
+  expect((await hub.jobs("index")).map(({ params }) => params)).toEqual([
+    { id: 7 },
+    { id: 8 },
+    { id: 9 },
+    { id: 8 },
+  ]);
+});
+
+test.each([
+  [bullmq, "payments", 4],
+  [pgBoss, "customer-42", 1],
+])("%s: no more jobs of a lane run at once than it has places", async (page, name, places) => {
+  const { hub, run } = hubWith({ mode: "manual" });
+  let [running, most, ended] = [0, 0, 0];
+  hub.handle("charge", async () => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running--;
+    ended++;
+  });
+  for (let count = 0; count < 10; count++) await run(page, "lanes");
+  expect(await Array.fromAsync(hub.writ.lanes())).toMatchObject([{ name, max_running: places }]);
+  await hub.run();
+  expect(ended).toBe(10);
+  expect(most).toBeLessThanOrEqual(places);
+});
+
+test("BullMQ: a job says how long it is kept", async () => {
+  const { hub, run } = hubWith({ mode: "manual" });
+  await run(bullmq, "keep");
+  expect(await hub.jobs("poll")).toMatchObject([{ keep_sec: 3_600 }]);
+});
+
 test("pg-boss: an attempt and the job have a time limit each", async () => {
   const { hub, run } = hubWith({ mode: "manual" });
   await run(pgBoss, "expire");
