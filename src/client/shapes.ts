@@ -29,8 +29,8 @@ export type {
   EventView as TimelineEvent,
   JobSummary,
   JobView as Job,
-  WorkerView as Worker,
 } from "../contract/shapes/view-shapes.ts";
+export type { WorkerView as Worker } from "../contract/shapes/worker-view.ts";
 export type { WhyView as Why } from "../contract/why-view.ts";
 export type { JobState } from "../core/jobs/job.ts";
 export type { OutputStream } from "../core/jobs/output-stream.ts";

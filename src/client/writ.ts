@@ -21,6 +21,7 @@ import {
 } from "./jobs/job-list.ts";
 import { type JobOutcome, type JobRef, outcomes, waitAll } from "./jobs/job-outcomes.ts";
 import { resultOf } from "./jobs/job-result.ts";
+import { readTimeline } from "./jobs/read-timeline.ts";
 import { SubmitQueue, submitBatch } from "./jobs/submit-queue.ts";
 import { JobWaits, type WaitOptions, waitOptions } from "./jobs/wait-job.ts";
 import { optionsFromEnvironment, type WritOptions, writOptions } from "./options.ts";
@@ -245,16 +246,8 @@ export class Writ extends HubClient {
   }
 
   /** The events of a job, oldest first. */
-  async *timeline(id: string): AsyncGenerator<TimelineEvent> {
-    let after = 0;
-    for (;;) {
-      const query = { after, limit: 1000 };
-      const { body: page } = await this.#hub.call(jobRoutes.listJobEvents, { params: { id }, query });
-      yield* page;
-      const last = page.at(-1)?.seq;
-      if (last === undefined || last <= after || page.length < query.limit) return;
-      after = last;
-    }
+  timeline(id: string): AsyncGenerator<TimelineEvent> {
+    return readTimeline(this.#hub, id);
   }
 
   /** The bytes of an attempt's output, each once, even across broken connections. */

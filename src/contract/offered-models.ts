@@ -1,5 +1,5 @@
 import type { Provider } from "../core/jobs/document.ts";
-import type { WorkerView } from "./shapes/view-shapes.ts";
+import type { WorkerView } from "./shapes/worker-view.ts";
 
 type Model = { provider: Provider; model: string };
 

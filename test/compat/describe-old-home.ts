@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import { verifyAudit, verifySeals } from "../../src/hub/admin.ts";
 import { readFileForm } from "../../src/store/sqlite/forms/file-form.ts";
 import { startTestHub, stillEnv, type TestHub } from "../support/hub.ts";

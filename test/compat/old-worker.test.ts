@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
 import { formatOf } from "../../src/core/jobs/document-format.ts";
 import type { NewJob } from "../../src/core/jobs/job.ts";

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import { stillEnv } from "../support/hub.ts";
 import { completedJob, registerWorker, submitJob } from "../support/jobs.ts";
 import { hubForAll } from "../support/use-hub.ts";

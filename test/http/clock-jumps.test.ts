@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import { systemClock } from "../../src/runtime/clock/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTestHub, type TestHub } from "../support/hub.ts";

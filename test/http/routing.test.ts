@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
 import { stillEnv } from "../support/hub.ts";
 import { freshName, registerWorker, submitJob } from "../support/jobs.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import type { WhyView } from "../../src/contract/why-view.ts";
 import { stillEnv } from "../support/hub.ts";
 import { claimedJob, freshName, registerWorker, runningJob, submitJob } from "../support/jobs.ts";

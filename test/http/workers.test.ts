@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import { readEvents, snapshot } from "../support/database.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { eventually } from "../support/eventually.ts";

@@ -10,7 +10,8 @@ import {
 import { createServer } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import { databaseOf } from "../../src/hub/database/database-place.ts";
 import { openStore } from "../../src/hub/database/open-database.ts";
 import { startHub } from "../../src/hub/start.ts";

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import type { WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import { readEvents } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { stillEnv } from "../support/hub.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { JobView, WorkerView } from "../../src/contract/shapes/view-shapes.ts";
+import type { JobView } from "../../src/contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../src/contract/shapes/worker-view.ts";
 import { eventually } from "../support/eventually.ts";
 import { CheckoutCopy } from "./checkout-copy.ts";
 import { readRecipe } from "./read-recipe.ts";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import * as shapes from "../shapes/admin-shapes.ts";
 import { certSerial, jobType, keyId, queryInteger, tenantId, text, workerId } from "../shapes/fields.ts";
 import { certView, identityView, keysView, keyView, tokenView } from "../shapes/trust-view-shapes.ts";
-import { workerView } from "../shapes/view-shapes.ts";
 import { bootId } from "../shapes/worker-shapes.ts";
+import { workerView } from "../shapes/worker-view.ts";
 import { route } from "./route.ts";
 
 const admin = [] as const;

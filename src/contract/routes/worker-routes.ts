@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { jobDocument } from "../document.ts";
 import { abilitiesHeader } from "../hub-abilities.ts";
+import * as agents from "../shapes/coding-agent-shapes.ts";
 import { jobId, queryInteger, text, workerId } from "../shapes/fields.ts";
 import * as reports from "../shapes/report-shapes.ts";
 import * as shapes from "../shapes/worker-shapes.ts";
@@ -176,7 +177,7 @@ export const workerRoutes = {
     who,
     summary: "Report what the attempt's coding agent has done: its calls of tools, as it tells them",
     params: jobParams,
-    body: reports.agentRequest,
+    body: agents.agentRequest,
     answers: { 204: done, 409: leaseLost },
   }),
   readAllowance: route({
@@ -186,9 +187,9 @@ export const workerRoutes = {
     who,
     summary: "Tell how much the attempt's coding agent may use: of the job's budget, and of its tenant's day",
     params: jobParams,
-    body: reports.allowanceRequest,
+    body: agents.allowanceRequest,
     answers: {
-      200: { description: "What is left; empty without limits", shape: reports.allowanceAnswer },
+      200: { description: "What is left; empty without limits", shape: agents.allowanceAnswer },
       409: leaseLost,
     },
   }),

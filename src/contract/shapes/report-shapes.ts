@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { callStatuses } from "../../core/agents/agent-use.ts";
 import { failureCodes } from "../../core/jobs/failure.ts";
 import { jobStates } from "../../core/jobs/job.ts";
 import { smallOutputBytesMax } from "../../core/jobs/small-output.ts";
@@ -167,30 +166,6 @@ export const releaseRequest = z.strictObject({
   reason: text(1, 500).optional(),
 });
 export const progressRequest = z.strictObject({ ...fence, ...progressFields, progress: decimal(0, 100) });
-/** A bound for one report; a worker sends more in several. */
-export const agentCallsMax = 100;
-export const agentRequest = z.strictObject({
-  ...fence,
-  calls: z
-    .array(
-      z.strictObject({
-        call: integer(1, 1_000_000),
-        tool: text(1, 100),
-        title: text(0, 500),
-        path: text(1, 1000).optional(),
-        status: z.enum(callStatuses),
-      }),
-    )
-    .min(1)
-    .max(agentCallsMax),
-});
-export const allowanceRequest = z.strictObject(fence);
-const allowance = z.object({
-  usd: z.int().optional().meta({ description: "Millionths of a dollar" }),
-  tokens: z.int().optional(),
-  tool_calls: z.int().optional(),
-});
-export const allowanceAnswer = z.object({ job: allowance.optional(), tenant: allowance.optional() });
 export const stoppedRequest = z.strictObject({ ...fence, exit_code: integer(-1, 255) });
 export const jobTokenRequest = z.strictObject(fence);
 export const jobTokenAnswer = z.object({ job_token: z.string(), expires_at: z.int() });

@@ -1,6 +1,6 @@
 import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { useQuery } from "../hub/use-query.ts";

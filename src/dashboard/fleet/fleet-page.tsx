@@ -1,5 +1,5 @@
 import { Fragment } from "react";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { useNow } from "../hub/clock.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { isReachable, slotsText, useWorkers } from "../hub/workers.ts";

@@ -1,4 +1,4 @@
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { Icon } from "../parts/icon.tsx";
 import { PlainText, plainText } from "../parts/plain-text.tsx";
 

@@ -1,6 +1,6 @@
 import { useMemo, useRef } from "react";
 import { pageRoutes } from "../../contract/routes/page-routes.ts";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 

@@ -1,5 +1,5 @@
 import { pageRoutes } from "../../contract/routes/page-routes.ts";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { callHub, errorText } from "../hub/call-hub.ts";
 import { plural } from "../parts/format.ts";
 import { askFirst } from "../shell/confirm.tsx";

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { pageRoutes } from "../../contract/routes/page-routes.ts";
 import type { AuditView } from "../../contract/shapes/audit-shapes.ts";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { callHub } from "../hub/call-hub.ts";
 import { useQuery } from "../hub/use-query.ts";
 import { isRegistered } from "../hub/workers.ts";

@@ -1,4 +1,4 @@
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { isRegistered } from "../hub/workers.ts";
 import { ageText, plural } from "../parts/format.ts";
 import { Icon } from "../parts/icon.tsx";

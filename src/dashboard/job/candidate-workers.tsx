@@ -1,4 +1,4 @@
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import type { WhyView } from "../../contract/why-view.ts";
 import { plural } from "../parts/format.ts";
 import { PlainText } from "../parts/plain-text.tsx";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import type { Counts } from "../hub/counts.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import type { Item } from "./attention-item.ts";

@@ -1,4 +1,4 @@
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { isReachable, slotsText } from "../hub/workers.ts";
 import { Slots } from "../parts/slots.tsx";
 import { WorkerStatusBadge } from "../parts/state.tsx";

@@ -1,5 +1,5 @@
 import type { StatisticsView } from "../../contract/routes/statistics-routes.ts";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { type Counts, sumCounts, useCounts } from "../hub/counts.ts";
 import { mayOf, usePerson } from "../hub/session.ts";
 import { type Range, useStatistics } from "../hub/statistics.ts";

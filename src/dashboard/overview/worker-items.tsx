@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { BlockText, useBlocks } from "../fleet/blocks.tsx";
 import { useNow } from "../hub/clock.ts";
 import { useLockdown } from "../hub/lockdown.ts";

@@ -1,4 +1,4 @@
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import type { JobState } from "../../core/jobs/job.ts";
 import { useLockdown } from "../hub/lockdown.ts";
 import { Icon, type IconName } from "./icon.tsx";

@@ -1,4 +1,4 @@
-import type { WorkerView } from "../../contract/shapes/view-shapes.ts";
+import type { WorkerView } from "../../contract/shapes/worker-view.ts";
 import { isPaused } from "../../store/queues/claim-pause.ts";
 import type { WorkerRecord } from "../../store/worker-store.ts";
 import type { HubDeps } from "../deps.ts";

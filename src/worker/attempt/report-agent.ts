@@ -1,4 +1,4 @@
-import { agentCallsMax } from "../../contract/shapes/report-shapes.ts";
+import { agentCallsMax } from "../../contract/shapes/coding-agent-shapes.ts";
 import type { AgentCall } from "../../core/agents/agent-use.ts";
 import type { Clock, Timer } from "../../runtime/clock/clock.ts";
 import type { HeldJob } from "../claims/held-jobs.ts";
