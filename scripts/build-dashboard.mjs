@@ -16,7 +16,7 @@ await build({
   root: join(root, "src", "dashboard"),
   base: "/",
   logLevel: "error",
-  plugins: [noteSources(), oneLanguage(), noCompiling()],
+  plugins: [noteSources(), oneLanguage(), noCompiling(), noDescriptions()],
   build: {
     outDir: made,
     emptyOutDir: true,
@@ -84,4 +84,28 @@ function noCompiling() {
       return { code: told, map: null };
     },
   };
+}
+
+/** What shapes say of themselves is for the reference of the API; the page reads none of it. */
+function noDescriptions() {
+  return {
+    name: "no-descriptions",
+    transform(code, id) {
+      if (!id.startsWith(join(root, "src/contract/"))) return null;
+      const cuts = metaCalls(this.parse(code)).sort((a, b) => b.start - a.start);
+      const kept = cuts.reduce((text, { start, end }) => text.slice(0, start) + text.slice(end), code);
+      return { code: kept, map: null };
+    },
+  };
+}
+
+/** Where `.meta(…)` stands in a syntax tree, each call once: what is inside of one goes with it. */
+function metaCalls(node) {
+  if (typeof node !== "object" || node === null) return [];
+  if (Array.isArray(node)) return node.flatMap(metaCalls);
+  const { callee } = node;
+  const isMeta = node.type === "CallExpression" && callee.type === "MemberExpression";
+  if (isMeta && callee.property.name === "meta")
+    return [{ start: callee.object.end, end: node.end }, ...metaCalls(callee.object)];
+  return Object.values(node).flatMap(metaCalls);
 }
