@@ -117,7 +117,8 @@ function fullLanes({ lanes, nowMs }: Waiting): Reason[] {
     const opensAt = rateOpensAt(lane, nowMs);
     if (maxRunning !== null && active >= maxRunning) {
       const [first] = lane.holders;
-      const by = first === undefined ? "" : `, one by job ${first.jobId}`;
+      const one = maxRunning === 1 ? "" : ", one";
+      const by = first === undefined ? "" : `${one} by job ${first.jobId}`;
       const places = maxRunning === 1 ? "its one place is" : `its ${maxRunning} places are`;
       return [
         { code: "lane", text: `Lane ${name} is full: ${places} taken${by}; it starts when one is free.` },
