@@ -32,7 +32,6 @@ export function WorkerDetail({
   mayAct: boolean;
   onDone: () => void;
 }) {
-  const { id, slots, job_counts } = worker;
   return (
     <div className="worker-detail" role="row">
       <div role="cell">
@@ -40,26 +39,7 @@ export function WorkerDetail({
         <RunningJobs worker={worker} now={now} />
       </div>
       <div role="cell">
-        <h3>Slots in use, 1 hour</h3>
-        {history.length < 2 ? (
-          <p className="dimmer">no data</p>
-        ) : (
-          <Spark
-            values={history.map(({ slots_used }) => slots_used)}
-            colour="var(--running-mark)"
-            max={slots}
-            width={320}
-            height={64}
-          />
-        )}
-        {isRegistered(worker) && job_counts !== null ? (
-          <>
-            <h3>Since it was registered</h3>
-            <p className="dim">
-              {countText(job_counts.completed)} completed, {countText(job_counts.failed)} failed
-            </p>
-          </>
-        ) : null}
+        <SlotsInUse worker={worker} history={history} />
       </div>
       <div role="cell">
         <h3>About</h3>
@@ -78,39 +58,67 @@ export function WorkerDetail({
             <Fact name="Registered">no: the hub knows only its name</Fact>
           )}
         </dl>
-        {mayAct ? (
-          <div className="row detail-acts">
-            {worker.status === "draining" ? (
-              <button type="button" className="button small" onClick={() => void undrain(worker, onDone)}>
-                Work again
-              </button>
-            ) : (
-              <button type="button" className="button small" onClick={() => void drain(worker, onDone)}>
-                Drain
-              </button>
-            )}
-            {worker.status === "blocked" ? null : (
-              <button
-                type="button"
-                className="button small danger"
-                onClick={() => askToBlock(worker, onDone)}
-              >
-                Block…
-              </button>
-            )}
-            {worker.status === "inactive" || worker.status === "blocked" ? (
-              <button
-                type="button"
-                className="button small danger"
-                onClick={() => askToRemove(worker, onDone)}
-                aria-label={`Remove ${id}`}
-              >
-                Remove…
-              </button>
-            ) : null}
-          </div>
-        ) : null}
+        {mayAct ? <WorkerActs worker={worker} onDone={onDone} /> : null}
       </div>
+    </div>
+  );
+}
+
+function SlotsInUse({ worker, history }: { worker: WorkerView; history: readonly Sample[] }) {
+  const { slots, job_counts } = worker;
+  return (
+    <>
+      <h3>Slots in use, 1 hour</h3>
+      {history.length < 2 ? (
+        <p className="dimmer">no data</p>
+      ) : (
+        <Spark
+          values={history.map(({ slots_used }) => slots_used)}
+          colour="var(--running-mark)"
+          max={slots}
+          width={320}
+          height={64}
+        />
+      )}
+      {isRegistered(worker) && job_counts !== null ? (
+        <>
+          <h3>Since it was registered</h3>
+          <p className="dim">
+            {countText(job_counts.completed)} completed, {countText(job_counts.failed)} failed
+          </p>
+        </>
+      ) : null}
+    </>
+  );
+}
+
+function WorkerActs({ worker, onDone }: { worker: WorkerView; onDone: () => void }) {
+  return (
+    <div className="row detail-acts">
+      {worker.status === "draining" ? (
+        <button type="button" className="button small" onClick={() => void undrain(worker, onDone)}>
+          Work again
+        </button>
+      ) : (
+        <button type="button" className="button small" onClick={() => void drain(worker, onDone)}>
+          Drain
+        </button>
+      )}
+      {worker.status === "blocked" ? null : (
+        <button type="button" className="button small danger" onClick={() => askToBlock(worker, onDone)}>
+          Block…
+        </button>
+      )}
+      {worker.status === "inactive" || worker.status === "blocked" ? (
+        <button
+          type="button"
+          className="button small danger"
+          onClick={() => askToRemove(worker, onDone)}
+          aria-label={`Remove ${worker.id}`}
+        >
+          Remove…
+        </button>
+      ) : null}
     </div>
   );
 }
