@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import type { Hook, HookInput, Writ } from "../../../client/index.ts";
-import { WritError } from "../../../core/errors.ts";
 import { withWrit } from "../../connection/connection.ts";
 import type { CliContext } from "../../context.ts";
 import { listByDefault, parsed } from "../../program.ts";
@@ -9,7 +8,7 @@ import { print } from "../../terminal/print.ts";
 import { printRows } from "../../terminal/print-rows.ts";
 import type { Column } from "../../terminal/table.ts";
 import { neutraliseLine } from "../../terminal/terminal.ts";
-import { readJobFile } from "../submit/read-json.ts";
+import { readOrder } from "../submit/read-order.ts";
 
 export function define(command: Command, context: CliContext): void {
   defineList(listByDefault(command), context);
@@ -66,20 +65,13 @@ function definePut(command: Command, context: CliContext): void {
 }
 
 async function describe(context: CliContext, words: string[], flags: PutFlags): Promise<HookInput> {
-  const file = flags.file === undefined ? {} : await readJobFile(context, flags.file);
-  const type = flags.type ?? "exec";
-  const job = words.length === 0 ? file["job"] : { type, run: { kind: "exec", argv: words } };
-  if (job === undefined)
-    throw new WritError(
-      "INVALID_ARGUMENT",
-      "no command given; write it after --, or give a hook with --file",
-    );
+  const order = await readOrder(context, "hook", { words, flags });
   const given = {
     ...(flags.verify === undefined ? {} : { verify: proofOf(flags.verify) }),
     ...(flags.tolerance === undefined ? {} : { tolerance_sec: flags.tolerance / 1_000 }),
   };
   // What the file holds is checked by the hub, which names the field.
-  return { ...file, ...given, job } as HookInput;
+  return { ...order, ...given } as HookInput;
 }
 
 function proofOf(how: string): HookInput["verify"] {

@@ -1,13 +1,12 @@
 import { type Command, Option } from "commander";
 import type { ScheduleInput } from "../../../client/index.ts";
-import { WritError } from "../../../core/errors.ts";
 import { catchUps, overlaps } from "../../../core/schedules/schedule.ts";
 import { withWrit } from "../../connection/connection.ts";
 import type { CliContext } from "../../context.ts";
 import { parsed, wholeNumber } from "../../program.ts";
 import { parseDuration } from "../../terminal/duration.ts";
 import { print } from "../../terminal/print.ts";
-import { readJobFile } from "../submit/read-json.ts";
+import { readOrder } from "../submit/read-order.ts";
 import { scheduleText } from "./schedule-text.ts";
 
 type PutFlags = {
@@ -53,14 +52,7 @@ export function definePut(command: Command, context: CliContext): void {
 }
 
 async function describe(context: CliContext, words: string[], flags: PutFlags): Promise<ScheduleInput> {
-  const file = flags.file === undefined ? {} : await readJobFile(context, flags.file);
-  const type = flags.type ?? "exec";
-  const job = words.length === 0 ? file["job"] : { type, run: { kind: "exec", argv: words } };
-  if (job === undefined)
-    throw new WritError(
-      "INVALID_ARGUMENT",
-      "no command given; write it after --, or give a schedule with --file",
-    );
+  const order = await readOrder(context, "schedule", { words, flags });
   const given = {
     cron: flags.cron,
     every_sec: secondsOf(flags.every),
@@ -72,7 +64,7 @@ async function describe(context: CliContext, words: string[], flags: PutFlags): 
   };
   const known = Object.entries(given).filter(([, value]) => value !== undefined);
   // What the file holds is checked by the hub, which names the field.
-  return { ...file, ...Object.fromEntries(known), job } as ScheduleInput;
+  return { ...order, ...Object.fromEntries(known) } as ScheduleInput;
 }
 
 function secondsOf(ms: number | undefined): number | undefined {
